@@ -7,19 +7,19 @@ import { TenantThrew } from '../destinations/tenant-threw.js';
 /** Why a message is not delivered. */
 export interface Refusal {
   kind: RefusalKind;
-  /** In words. */
+  /** The reason as text, with details that only the operator may know. */
   reason: string;
-  /** The same without what only the operator may know. @default `reason` */
+  /** The reason without details that only the operator may know. @default `reason` */
   forTenant?: string;
-  /** The same, in words that do not change from message to message, for the log. @default `reason` */
+  /** The reason for the log, in words that do not change from message to message. @default `reason` */
   logged?: string | undefined;
 }
 
-/** How a message is taken. */
+/** Terms on which a message is taken. */
 export interface TakingTerms extends OutgoingTerms {
   /**
-   * Called if the message is refused after its destinations were looked up, with the first reason of several. It has been
-   * counted by then.
+   * Called with the first reason if the message is refused after its destinations were looked up. The refusal has
+   * already been counted.
    */
   onRefused?: ((refusal: Refusal) => void) | undefined;
 }
@@ -32,12 +32,12 @@ export const NO_ROOM: Refusal = {
 
 export const NO_REFUSALS: readonly Refusal[] = [];
 
-/** One reason for the log, since those of many customers may be full at once. */
+/** Log text that destinations at run time share, since those of many customers may be full at once. */
 const FULL_AT_RUN_TIME =
   'as many messages wait for destinations that were added at run time as `destinations.backlogLimit` allows ' +
   '(`endpoints$` reports each)';
 
-/** A destination has reached its limit. No tenant may know of those of the application. */
+/** Returns the refusal of a full destination. Tenants must not learn of the application's own destinations. */
 function backlogFull({ wasAddedAtRunTime = false }: SourceConnection, reason: string): Refusal {
   return {
     kind: 'backlog_full',
@@ -47,28 +47,28 @@ function backlogFull({ wasAddedAtRunTime = false }: SourceConnection, reason: st
   };
 }
 
-/** The destinations of a message could not be looked up. */
+/** Returns the refusal of a message whose destinations could not be looked up. */
 export function lookupFailed(error: unknown): Refusal {
   const forTenant = 'its destinations could not be looked up';
   const reason = error instanceof TenantThrew ? error.message : thrownAt(error);
   return { kind: 'lookup_failed', reason: `${forTenant} (${reason})`, forTenant };
 }
 
-/** The destinations of a message were not known in time, so its caller waits no longer. */
+/** Refusal of a message whose destinations were not known in time, so that its caller stops waiting. */
 export const LOOKED_UP_TOO_LATE: Refusal = {
   kind: 'lookup_failed',
   reason: 'its destinations could not be looked up in time',
 };
 
-/** Decides whether a connection takes a message now. It is asked for every message, so it must be cheap. */
+/** Decides whether a connection takes a message now. Called for every message, so it must be cheap. */
 export interface Admission {
-  /** The reason why it takes none; `undefined` if it does. */
+  /** Returns why the connection takes no message now, or `undefined` if it takes one. */
   refusal(connection: SourceConnection): string | undefined;
   /** Called when a message was not refused and is on its way to the queue. */
   admitted?(connection: SourceConnection): void;
 }
 
-/** Which connections take a message now, and why each of the others does not. */
+/** The connections that take a message now, and a refusal for each of the others. */
 export interface Admitted {
   readonly connections: readonly SourceConnection[];
   readonly refusals: readonly Refusal[];

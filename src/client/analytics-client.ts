@@ -17,18 +17,18 @@ import { Refusals } from './refusals.js';
 import type { Route, SourceConnection } from './router.js';
 import type { SourceUsage } from './source-usage.js';
 
-/** Turns calls into messages, and makes sure that every message it took gets into the queue. */
+/** Turns calls into messages, and makes sure that every message taken gets into the queue. */
 export class AnalyticsClient {
   private readonly factory: MessageFactory;
   private readonly refusals: Refusals;
   private readonly filter: MessageFilter;
   private readonly core: MessageCore;
   readonly deletions: Deletions;
-  /** Tells what became of calls. */
+  /** Shows what became of each call. */
   readonly live: LiveCalls;
-  /** Takes what other programs send. */
+  /** Takes messages that other programs send. */
   readonly received: ReceivedMessages;
-  /** Takes calls whose caller waits for the queue. */
+  /** Takes calls whose caller waits until they are in the queue. */
   readonly awaited: AwaitedCalls;
   readonly reach: CallReach;
   /** Where calls in a transaction are stored. */
@@ -66,17 +66,17 @@ export class AnalyticsClient {
     this.core.assertOpen();
   }
 
-  /** Calls that are in memory and not yet in the queue. */
+  /** Messages in memory that are not in the queue yet. */
   get pending(): number {
     return this.core.size;
   }
 
-  /** Bytes of their bodies; a body counts once per destination. */
+  /** Bytes of the pending messages' bodies. A body counts once per destination. */
   get pendingBytes(): number {
     return this.core.buffered.total;
   }
 
-  /** Messages that were refused since the start. */
+  /** Messages refused since the start. */
   get refused(): number {
     return this.refusals.total;
   }
@@ -84,7 +84,7 @@ export class AnalyticsClient {
   /**
    * Takes one call: checks, stamps, routes and serialises it, and returns its messageId at once.
    *
-   * @param boundTo the tenant whose event it is. @default that of the source, else as the message says
+   * @param boundTo tenant of the event. @default that of the source, else as the message says
    * @throws InvalidMessageError, MessageTooLargeError, AnalyticsClosedError, EventViolationError
    */
   take<T extends MessageType>(source: string, type: T, params: MessageParams[T], boundTo?: string): string {
@@ -92,8 +92,8 @@ export class AnalyticsClient {
   }
 
   /**
-   * Checks a call as `take` does, and counts it, for a message that is stored elsewhere first. `null`: there
-   * is nothing to store.
+   * Checks and counts a call as `take` does, for a message that is stored elsewhere first. The returned `message` is
+   * `null` if there is nothing to store.
    *
    * @throws as `take`
    */
@@ -113,46 +113,46 @@ export class AnalyticsClient {
       this.live.routed({ source, tenant, message }, false);
       return { ...prepared, message: null };
     }
-    // Whoever moves the message to the queue looks its destinations up again.
+    // The destinations are looked up again when the stored message is moved to the queue.
     this.core.outgoing.abandon(route);
     this.core.outgoing.taken(source, message, undefined, tenant);
     return prepared;
   }
 
-  /** A stored message as it goes to the queue, and where it goes. */
+  /** Returns a stored message as it goes to the queue, with its route. */
   outgoing(source: string, message: AnalyticsMessage, tenant?: string): OutgoingMessage {
     return this.core.outgoing.of(source, message, { tenant, maxBytes: Infinity });
   }
 
-  /** Where a message goes of what the options name; `undefined` while that is not known. */
+  /** Returns a message's connections to destinations in the options; `undefined` while unknown. */
   configured(source: string, message: AnalyticsMessage): readonly SourceConnection[] | undefined {
     return this.core.outgoing.configured(source, message);
   }
 
-  /** The tenant whose destinations are looked up for a stored message; `''` for those of nobody. */
+  /** Returns the tenant whose destinations are looked up for a stored message; `''` if none. */
   ownerOf(message: AnalyticsMessage, tenant?: string): string {
     return this.core.outgoing.ownerOf(message, tenant);
   }
 
-  /** Nobody waits for the route of a stored message any longer. */
+  /** Abandons a stored message's route, which nobody waits for any longer. */
   abandon(route: Promise<Route>): void {
     this.core.outgoing.abandon(route);
   }
 
-  /** Such a call as a message, without taking it. @throws InvalidMessageError */
+  /** Makes a message without the current request's context, and does not take it. @throws InvalidMessageError */
   ofJob<T extends MessageType>(source: string, type: T, params: MessageParams[T]): CreatedMessage {
     return this.factory.ofJob(source, type, params);
   }
 
-  /** What a source has taken since the start. @throws AnalyticsClosedError */
+  /** Returns what a source has taken since the start. @throws AnalyticsClosedError */
   usageOf(source: string): SourceUsage {
     this.core.assertOpen();
     return { ...this.core.outgoing.usageOf(source) };
   }
 
   /**
-   * Resolves when everything taken before the call is in the queue, or after the timeout. Before the
-   * application has made its destinations it resolves at once: their making may wait for whoever waits here.
+   * Resolves when everything taken before the call is in the queue, or after the timeout. Resolves at once until the
+   * application has made its destinations, since making them may wait for this flush.
    *
    * @throws InvalidMessageError for an invalid timeout, AnalyticsClosedError
    */
@@ -166,23 +166,20 @@ export class AnalyticsClient {
   }
 
   /**
-   * The application is shutting down. From now on messages go to the queue without waiting to be batched, and
-   * a wait for messages ends after this many milliseconds. One that begins later takes a second at most.
+   * Prepares for the shutdown. From now on, messages go to the queue without waiting to be batched, and waits for
+   * messages end after `patience` milliseconds. A wait that begins after that takes a second at most.
    */
   drain(patience: number): void {
     this.core.drain(patience);
   }
 
-  /** Takes no more messages, and hands over those that it has within the timeout, in milliseconds. */
+  /** Takes no more messages, and hands over the remaining ones within `patience` milliseconds. */
   async close(patience: number): Promise<void> {
     await this.core.close(patience);
     this.parts.observer.onClosed();
   }
 
-  /**
-   * The messages that were given up at the end. An add that was in flight may still succeed, so read this
-   * late.
-   */
+  /** Messages that were given up at the end. An add in flight may still succeed, so read this late. */
   get losses(): Losses {
     return this.core.losses;
   }
@@ -192,7 +189,7 @@ export class AnalyticsClient {
     this.live.refused(call, refusals);
   };
 
-  /** Takes one call, and returns what was made of it. */
+  /** Takes one call, and returns it as a prepared message. */
   private taken<T extends MessageType>(
     source: string,
     type: T,
@@ -212,7 +209,7 @@ export class AnalyticsClient {
     }
   }
 
-  /** The message of a call after all checks; `null` if it is dropped. */
+  /** Checks a call. The returned `message` is `null` if the call is dropped or refused. */
   private checked<T extends MessageType>(
     source: string,
     type: T,

@@ -17,23 +17,23 @@ export interface AnalyticsClientOptions
 
 /** Reports what a call cannot report by throwing. */
 export interface ClientObserver extends Pick<ClientCoreObserver, 'onAddFailed'> {
-  /** A message that was taken, or a copy of it, is not delivered for this reason. */
+  /** Called when a message, or its copy for one destination, is not delivered for this reason. */
   onRefused(reason: string): void;
-  /** The client takes no more messages. */
+  /** Called when the client takes no more messages. */
   onClosed(): void;
 }
 
-/** Makes what takes the messages of a client. */
+/** Creates the core that takes a client's messages. */
 export type CreateCore = (
   parts: ClientCoreParts,
   options: ClientCoreOptions,
   observer: ClientCoreObserver,
 ) => MessageCore;
 
-/** Takes the place of everything behind the client, so that messages are recorded instead of delivered. */
+/** Replaces everything behind the client, so that messages are recorded instead of delivered. */
 export interface Recording {
   createCore: CreateCore;
-  /** Takes what is stored in transactions. */
+  /** Takes the messages that are stored in transactions. */
   store: MessageStore;
 }
 

@@ -10,23 +10,22 @@ import type { MessageFactory } from './message-factory.js';
 import type { MessageFilter } from './message-filter.js';
 import type { Refusals } from './refusals.js';
 
-/** Whoever waits for a call hears that it is refused. */
+/** The caller waits, and gets each refusal as an error. */
 const CALLER = { isAnswered: true };
 
 const LARGER_THAN_BUFFER: Refusal = { kind: 'buffer_full', reason: 'it is larger than `maxBufferedBytes`' };
 
 /** A call that is not in the queue, and will not be. */
 export interface FailedCall {
-  /** Its place among the calls. */
+  /** Index among the calls, from 0. */
   readonly place: number;
-  /** Why. */
   readonly error: AnalyticsError;
 }
 
 interface TakenCall {
-  /** Of its message. */
+  /** Number of the call's message. */
   readonly number: number;
-  /** Called if it is not brought into the queue after all. */
+  /** Called if the call is refused after it was taken. */
   readonly onRefused: (error: MessageRefusedError) => void;
 }
 
@@ -41,13 +40,13 @@ export class AwaitedCalls {
   ) {}
 
   /**
-   * Takes calls one after the other, and resolves once all others than those that it returns are in the queue, whatever
-   * becomes of other messages. It waits for room, and fills only half of the buffer, which leaves room for other calls.
-   * The context of the current request is left out, since these calls are about other users.
+   * Takes calls one after the other. Resolves to the failed calls once all others are in the queue, whatever becomes of
+   * other messages. Waits for room, and fills only half of the buffer, which leaves room for other calls. Leaves out
+   * the context of the current request, since these calls are about other users.
    *
-   * @returns those that failed, each for itself: with InvalidMessageError, MessageTooLargeError or EventViolationError;
-   *   with MessageRefusedError for a message that no destination takes, even where that is known only once they are
-   *   looked up, or where they are not in time
+   * @returns the failed calls, each with its own error: InvalidMessageError, MessageTooLargeError, EventViolationError,
+   *   or MessageRefusedError if the message is refused, at once or after its destinations were looked up, or if they
+   *   are not looked up in time
    * @throws AnalyticsClosedError when the application shuts down before all are in the queue
    */
   async takeAll<T extends MessageType>(
@@ -81,7 +80,7 @@ export class AwaitedCalls {
     return this.refused(LOOKED_UP_TOO_LATE);
   }
 
-  /** Resolves to the number of the message, or to `undefined` when no destination takes it. */
+  /** Resolves to the number of the message, or to `undefined` if the message is dropped. */
   private async take<T extends MessageType>(
     source: string,
     type: T,
@@ -102,7 +101,7 @@ export class AwaitedCalls {
       const before = this.core.last;
       const [refusal] = this.core.isHalfFull() ? [NO_ROOM] : this.core.take(source, message, terms);
       if (refusal === undefined) {
-        // Read before anything is awaited: then the last number may be another call's.
+        // Read before anything is awaited. After an `await`, the last number may belong to another call.
         const { last } = this.core;
         return last > before ? last : undefined;
       }
@@ -112,7 +111,7 @@ export class AwaitedCalls {
     }
   }
 
-  /** Resolves when the queue has the calls, except those whose destinations are not looked up in time: they are given up. */
+  /** Resolves when the calls are in the queue. Gives up calls whose destinations are not looked up in time. */
   private async handOver(taken: readonly TakenCall[]): Promise<void> {
     const giveUp = (): void => {
       for (const { number, onRefused } of taken) {
@@ -130,7 +129,7 @@ export class AwaitedCalls {
     }
   }
 
-  /** Counts a call that no one has counted yet. */
+  /** Counts a refusal that is not counted yet, and returns its error. */
   private refused(refusal: Refusal): MessageRefusedError {
     this.refusals.add([refusal], CALLER);
     return new MessageRefusedError(refusal.reason);

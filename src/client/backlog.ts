@@ -6,27 +6,27 @@ import type { BufferedBytes } from './buffered-bytes.js';
 import { OutstandingNumbers } from './outstanding-numbers.js';
 import { type RangeWait, RangeWaits } from './range-waits.js';
 
-/** How long a wait may take that begins when the time of a shutdown is over, in milliseconds. */
+/** Longest wait that begins after the time of a shutdown is over, in milliseconds. */
 const LATE_PATIENCE = 1_000;
 
-/** What a message is taken from. */
+/** The call that a message was taken from. */
 export interface TakenCall {
   readonly source: string;
-  /** Whose event it is, where the call or the source has said so. */
+  /** Tenant of the event, if the call or the source names one. */
   readonly tenant: string | undefined;
-  /** `undefined` while nobody watches, and where the call has to wait. */
+  /** `undefined` while nobody watches, and while the call waits for its destinations. */
   readonly message: AnalyticsMessage | undefined;
-  /** What is shown of the message in its place. */
+  /** What is shown of the message, if `message` itself is not kept. */
   readonly shown?: ShownMessage | undefined;
-  /** When it was made, in milliseconds since the epoch, while somebody watches. */
+  /** Time of the call, in milliseconds since the epoch; `undefined` while nobody watches. */
   readonly at: number | undefined;
-  /** Whether its sender hears of a refusal in another way than from a flush. */
+  /** Whether the sender learns of a refusal directly, so that no flush reports it. */
   readonly isAnswered: boolean;
 }
 
 /** A message that was taken: checked, serialised, and on its way to the queue. */
 export interface TakenMessage {
-  /** Its number among all messages of this process, from 1. */
+  /** Number among all messages of this process, from 1. */
   readonly number: number;
   /** The messageId. */
   readonly id: string;
@@ -34,11 +34,11 @@ export interface TakenMessage {
   readonly body: string;
   /** Bytes of the body in UTF-8. */
   readonly bytes: number;
-  /** Whose event it is; `undefined` for nobody's. */
+  /** Tenant of the event; `undefined` if there is none. */
   readonly tenant: string | undefined;
-  /** Whether another program has sent it. */
+  /** Whether another program sent the message. */
   readonly isReceived: boolean;
-  /** Of its call, in an application that measures. */
+  /** Trace of the call; `undefined` in an application without telemetry. */
   readonly call: CallTrace | undefined;
   /** Copies, one per destination, that are not in the queue yet. */
   copies: number;
@@ -63,20 +63,20 @@ export interface WaitResult {
 }
 
 /**
- * Keeps track of the messages that were taken and are not in the queue yet, in the order of the calls. A wait
- * is for a number, so it costs the same however many messages and waits came before.
+ * Keeps track of the messages that were taken and are not in the queue yet, in the order of the calls. A wait is for a
+ * message's number, so it costs the same however many messages and waits came before.
  */
 export class Backlog {
-  /** In the order of the numbers, since each wait covers everything taken when it began. */
+  /** In the order of `upTo`, since each wait covers all messages that were taken before it began. */
   private readonly waiters = new Set<Waiter>();
   private readonly rangeWaits: RangeWaits;
   private roomWaiters: ((hasRoom: boolean) => void)[] = [];
   private count = 0;
-  /** The longest that a wait may take which begins now, in milliseconds. */
+  /** Longest time that a wait beginning now may take, in milliseconds. */
   private patience = Infinity;
 
   constructor(
-    /** Of all its messages. */
+    /** Bytes of all messages in the backlog. */
     readonly bytes: BufferedBytes,
     private readonly clock: Clock,
     private readonly numbers = new OutstandingNumbers(),
@@ -84,7 +84,7 @@ export class Backlog {
     this.rangeWaits = new RangeWaits(numbers);
   }
 
-  /** In messages. */
+  /** Number of messages in the backlog. */
   get size(): number {
     return this.count;
   }
@@ -105,13 +105,13 @@ export class Backlog {
     return message;
   }
 
-  /** A message with an unknown route was counted once; it now goes to this many destinations. */
+  /** Sets the number of copies of a message, which was counted once while its route was unknown. */
   spread(message: TakenMessage, copies: number): void {
     this.bytes.add(message, message.bytes * (copies - message.copies));
     message.copies = copies;
   }
 
-  /** One copy of each message is in the queue. */
+  /** Removes one copy of each message, which is in the queue now. */
   remove(messages: readonly TakenMessage[]): void {
     for (const message of messages) {
       this.bytes.add(message, -message.bytes);
@@ -120,7 +120,7 @@ export class Backlog {
     this.endWaits(messages);
   }
 
-  /** A message has no destination after all. Waits count it neither as queued nor as lost. */
+  /** Removes a message that will not get into the queue. Waits count it neither as queued nor as pending. */
   drop(message: TakenMessage): void {
     this.bytes.add(message, -message.bytes * message.copies);
     for (const waiter of this.waiters) if (waiter.upTo >= message.number) waiter.dropped++;
@@ -129,7 +129,7 @@ export class Backlog {
     this.endWaits([message]);
   }
 
-  /** Waits until everything in it now has left it, at most for the timeout in milliseconds. */
+  /** Waits until all current messages have left, for at most `timeout` milliseconds. */
   wait(timeout = Infinity): Promise<WaitResult> {
     const upTo = this.numbers.last;
     const waiting = this.count;
@@ -155,7 +155,7 @@ export class Backlog {
   }
 
   /**
-   * Waits for the messages after one number up to another, at most for the timeout in milliseconds. Resolves to
+   * Waits for the messages after number `after` up to number `upTo`, for at most `timeout` milliseconds. Resolves to
    * whether all of them have left.
    */
   waitFor(after: number, upTo: number, timeout: number): Promise<boolean> {
@@ -182,23 +182,23 @@ export class Backlog {
     return new Promise((resolve) => this.roomWaiters.push(resolve));
   }
 
-  /** The time of a shutdown is over: ends all waits. Later ones are short, and there is none for room. */
+  /** Ends all waits, since the time of the shutdown is over. Later waits are short, and none is for room. */
   release(): void {
     this.endAllWaits(LATE_PATIENCE);
   }
 
-  /** No message gets into the queue any more, so nobody waits for that. */
+  /** Ends all waits for good, since no message gets into the queue any more. */
   close(): void {
     this.endAllWaits(0);
   }
 
-  /** A wait that is longer than any timer has no timeout. */
+  /** Returns no timer if the wait is longer than any timer can be. */
   private timer(timeout: number, callback: () => void): Timer | undefined {
     const limit = Math.min(timeout, this.patience);
     return limit > LONGEST_TIMER ? undefined : this.clock.after(limit, callback);
   }
 
-  /** @param patience of those that begin from now on */
+  /** @param patience longest time of waits that begin from now on, in milliseconds */
   private endAllWaits(patience: number): void {
     this.patience = patience;
     for (const waiter of this.waiters) waiter.end(false);
@@ -217,7 +217,7 @@ export class Backlog {
     for (const end of waiters) end(hasRoom);
   }
 
-  /** @param left messages of which a copy has left; the others wait for more */
+  /** @param left messages of which a copy has left. Those with `copies` above 0 are still outstanding */
   private endWaits(left: readonly TakenMessage[]): void {
     if (this.roomWaiters.length > 0) this.endRoomWaits(true);
     if (!this.rangeWaits.isEmpty) {
@@ -230,7 +230,7 @@ export class Backlog {
   }
 }
 
-/** Bytes of the bodies of some messages, in UTF-8. */
+/** Returns the bytes of all the messages' bodies together, in UTF-8. */
 export function bytesOf(messages: readonly TakenMessage[]): number {
   return messages.reduce((sum, message) => sum + message.bytes, 0);
 }

@@ -15,7 +15,7 @@ export interface FlushRules {
 interface OpenBatch {
   readonly messages: TakenMessage[];
   bytes: number;
-  /** Set by the first message. It keeps the process alive, since its messages have to arrive. */
+  /** Set by the first message. Keeps the process alive, since the messages have to arrive. */
   timer: Timer | undefined;
 }
 
@@ -56,7 +56,7 @@ export class Batches {
     for (const [connection, batch] of this.open) this.close(connection, batch);
   }
 
-  /** From now on no message waits for others. */
+  /** Flushes all batches, and from now on each message at once. */
   passThrough(): void {
     this.rules = { ...this.rules, flushAt: 1 };
     this.flush();

@@ -18,7 +18,7 @@ export class BeforeSendThrew extends Error {
 
 /** The application's hook returned something that cannot be sent. */
 export class WrongReturn extends Error {
-  /** @param error for whoever made the call. It names `beforeSend` */
+  /** @param error the error for the caller, which names `beforeSend` */
   constructor(readonly error: InvalidMessageError) {
     super(error.message);
   }
@@ -49,11 +49,11 @@ export function applyBeforeSend(
   try {
     const checked = checkMessage(returned);
     check?.(checked);
-    // What the hook has nested in it would be taken for the fault of whoever made the call.
+    // Tried here, since later the caller would be blamed for values that the hook has nested in the message.
     stringify({ ...checked });
     return checked;
   } catch (error) {
-    // A getter of what it returned has thrown.
+    // A getter of the returned object threw.
     if (!(error instanceof InvalidMessageError)) throw new BeforeSendThrew(error);
     const text = `\`beforeSend\` returned a message that cannot be sent. ${error.message}`;
     throw new WrongReturn(new InvalidMessageError(error.field, text, { cause: error.cause }));

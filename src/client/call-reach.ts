@@ -6,10 +6,10 @@ import type { OutgoingMessages } from './outgoing-messages.js';
 import { type Reach, reachesOf } from './lookup-wait.js';
 import type { Route } from './router.js';
 
-/** After this time a tenant is waited for again whose look-up was given up, in milliseconds. */
+/** Time from giving up a tenant's look-up until calls wait for it again, in milliseconds. */
 const WAITED_AGAIN = 15_000;
 
-/** Tells whether destinations take calls before they are made. A call that none takes is dropped. */
+/** Tells whether any destination takes a call, before the call is made. A call that no destination takes is dropped. */
 export class CallReach {
   constructor(
     private readonly outgoing: OutgoingMessages,
@@ -17,7 +17,7 @@ export class CallReach {
     private readonly clock: Clock = SYSTEM_CLOCK,
   ) {}
 
-  /** Whether any destination takes a call. Never rejects. */
+  /** Returns whether any destination takes a call. Never rejects. */
   takes<T extends MessageType>(source: string, type: T, params: MessageParams[T]): Reach | Promise<Reach> {
     const { message, tenant } = this.factory.ofJob(source, type, params);
     const route = this.outgoing.routeOf(source, message, tenant);
@@ -26,10 +26,11 @@ export class CallReach {
   }
 
   /**
-   * The same for each of several calls.
+   * Resolves to the result of `takes` for each of several calls.
    *
-   * @param givenUp tenants whose look-up was given up, and when it is waited for again. Until then they count as unknown,
-   *   unless their destinations are known by now. Those are added whose look-up is given up now
+   * @param givenUp tenants whose look-up was given up, each with the time from which calls wait for it again. Before
+   *   that, a tenant counts as unknown, unless its destinations are known by now. Tenants whose look-up is given up now
+   *   are added
    */
   async takesEach<T extends MessageType>(
     source: string,
@@ -45,7 +46,7 @@ export class CallReach {
       const route = this.outgoing.routeOf(source, message, tenant);
       if ('connections' in route) reaches[place] = route.connections.length > 0;
       else if (this.clock.now() >= (givenUp.get(owner) ?? 0)) lookups.push({ place, owner, route });
-      // It was asked once more, and a later call has the answer.
+      // `routeOf` has begun the look-up once more, so that a later call finds the answer.
       else this.outgoing.abandon(route);
     }
     const answers = await reachesOf(
@@ -60,7 +61,7 @@ export class CallReach {
     return reaches;
   }
 
-  /** Whether any destination may take such calls, whoever they are about. Never rejects. */
+  /** Returns whether any destination may take calls like this one, whichever user they are about. Never rejects. */
   mayTake<T extends MessageType>(source: string, type: T, params: MessageParams[T]): Reach | Promise<Reach> {
     const takes = this.varies(source, type, params) || this.takes(source, type, params);
     if (typeof takes !== 'object') return takes;
@@ -68,7 +69,7 @@ export class CallReach {
     return takes.then((isTaken) => isTaken === true || this.varies(source, type, params) || isTaken);
   }
 
-  /** Whether such calls about other users may have other destinations. */
+  /** Whether calls like this one may have other destinations if they are about other users. */
   varies<T extends MessageType>(source: string, type: T, params: MessageParams[T]): boolean {
     const { message, tenant } = this.factory.ofJob(source, type, params);
     return this.outgoing.variesByMessage(source, message, tenant);

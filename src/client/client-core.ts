@@ -16,18 +16,18 @@ import type { Route, SourceConnection } from './router.js';
 
 const debug = debugFactory('analytics');
 
-/** What takes the client's messages. */
+/** The core as its client sees it. */
 export type MessageCore = Omit<ClientCore, keyof RouteReceiver>;
 
-/** A core that brings messages into the queue. */
+/** Creates a core that brings messages into the queue. */
 export function createClientCore(...parts: ConstructorParameters<typeof ClientCore>): MessageCore {
   return new ClientCore(...parts);
 }
 
 /**
  * Brings messages into the queue: each gets a number, is serialised once, routed, batched and handed over.
- * The core first accepts messages. Then it drains: each message goes on at once, and waits know that the time
- * is short. Then it is closed.
+ * The core first accepts messages. Then it drains: each message goes on at once, and waits are limited in time. Finally
+ * it is closed.
  */
 export class ClientCore {
   readonly outgoing: OutgoingMessages;
@@ -37,7 +37,7 @@ export class ClientCore {
   private readonly batches: Batches;
   private readonly senders: PartitionSenders;
   private readonly pendingRoutes: PendingRoutes;
-  /** A flush waits for everything up to this number, so none of it waits to be batched. */
+  /** Number of the last message before the latest flush. Messages up to it do not wait to be batched. */
   private flushedUpTo = 0;
   private deadline: Timer | undefined;
 
@@ -68,7 +68,7 @@ export class ClientCore {
     return this.backlog.size;
   }
 
-  /** Bytes of their bodies. */
+  /** Bytes of the bodies that are not in the queue yet, and bytes that are free. */
   get buffered(): Pick<BufferedBytes, 'total' | 'free'> {
     return this.backlog.bytes;
   }
@@ -84,21 +84,21 @@ export class ClientCore {
   }
 
   /**
-   * Whether messages that can wait or be sent again are not taken: with so many bytes more, more than half of the
-   * buffer is in use, calls aside whose destinations are looked up.
+   * Whether more than half of the buffer is in use with `more` bytes added. Messages that can wait or be sent again are
+   * then not taken. Calls whose destinations are being looked up do not count.
    */
   isHalfFull(more = 0): boolean {
     return this.backlog.bytes.isHalfFull(more - this.pendingRoutes.bytesOfCalls);
   }
 
-  /** Whether received messages whose destinations are looked up take more than half of what they may. */
+  /** Whether received messages whose destinations are being looked up take more than half of their limit. */
   get isCrowded(): boolean {
     return this.pendingRoutes.isCrowded;
   }
 
   /**
-   * Takes a message, or returns why it is refused, by each of its destinations where they are full. A message whose
-   * destinations are looked up may still be refused later, which `onRefused` of the terms hears.
+   * Takes a message, or returns why it is refused: one reason per destination if all are full. If its destinations have
+   * to be looked up, the message may still be refused later, with a call of `onRefused` of the terms.
    *
    * @throws InvalidMessageError, MessageTooLargeError, AnalyticsClosedError
    */
@@ -153,18 +153,18 @@ export class ClientCore {
     return this.backlog.wait(timeout);
   }
 
-  /** As `flush`, for the messages after one number up to another. Resolves to whether all are in the queue. */
+  /** As `flush`, for the messages after number `after` up to number `upTo`. Resolves to whether all have left. */
   handOver(after: number, upTo: number, timeout: number): Promise<boolean> {
     if (this.flushedUpTo < upTo) this.flushNow();
     return this.backlog.waitFor(after, upTo, timeout);
   }
 
-  /** Gives up messages whose destinations are still looked up, as their sender knows. Returns whether there were any. */
+  /** Gives up received or answered messages that still wait for a look-up. Returns whether there were any. */
   withdraw(after: number, upTo: number): boolean {
     return this.pendingRoutes.withdraw(after, upTo);
   }
 
-  /** The application shuts down: no message waits to be batched, and waits end after this time in milliseconds. */
+  /** Prepares for the shutdown: no message waits to be batched, and waits end after `patience` milliseconds. */
   drain(patience: number): void {
     if (this.state !== 'accepting') return;
     this.state = 'draining';
@@ -176,7 +176,7 @@ export class ClientCore {
     });
   }
 
-  /** Takes no more messages, and gives those that were taken this many milliseconds to get into the queue. */
+  /** Takes no more messages, and gives the remaining ones `patience` milliseconds to get into the queue. */
   async close(patience: number): Promise<void> {
     if (this.state === 'closed') return;
     this.state = 'closed';
@@ -190,12 +190,12 @@ export class ClientCore {
     this.backlog.close();
   }
 
-  /** The messages that are not in the queue. An add in flight may still succeed, so read this late. */
+  /** Messages that are not in the queue. An add in flight may still succeed, so read this late. */
   get losses(): Losses {
     return { messages: this.backlog.size, unrouted: this.pendingRoutes.size, ...this.senders.unsent };
   }
 
-  /** The route of a message was looked up. */
+  /** Sends a message on after its route was looked up. */
   onRouted(held: HeldMessage, { connections: meant, isFiltered }: Route): void {
     const { taken, call } = held;
     if (isFiltered) this.outgoing.usageOf(call.source).filtered++;
@@ -216,7 +216,7 @@ export class ClientCore {
     if (taken.number <= this.flushedUpTo) this.flushNow();
   }
 
-  /** A message is refused now that its destinations are known, or cannot be looked up. */
+  /** Refuses a message after its route was looked up, or if the look-up failed. */
   onRefused({ taken, call, onRefused }: HeldMessage, refusals: readonly Refusal[]): void {
     this.observer.onRefused(refusals, call, taken.number);
     const [first] = refusals;

@@ -8,7 +8,7 @@ import type { Router } from './router.js';
 import type { JobSink, UnsentMessages } from './sender.js';
 
 export interface ClientCoreOptions extends FlushRules, OutgoingOptions {
-  /** Limit for everything taken and not in the queue yet, in bytes of bodies. */
+  /** Limit for the bodies of all messages that were taken and are not in the queue yet, in bytes. */
   maxBufferedBytes: number;
 }
 
@@ -26,22 +26,23 @@ export interface ClientCoreParts {
 
 export interface ClientCoreObserver {
   /**
-   * A message, or a copy of it, is not delivered for these reasons, one for each destination.
+   * Called when a message, or its copy for one destination, is not delivered.
    *
-   * @param number of a message that was taken before
+   * @param refusals one reason for each destination
+   * @param number number of the message, if it was taken before
    */
   onRefused(refusals: readonly Refusal[], call: TakenCall, number?: number): void;
   /** Whether anybody sees what becomes of each message. */
   isWatched(): boolean;
-  /** The destinations of a message are known, and it was not refused. Called while somebody watches. */
+  /** Called while somebody watches, when a message's destinations are known and it was not refused. */
   onRouted(call: TakenCall, isWanted: boolean): void;
-  /** An add to the queue failed and will be repeated. */
+  /** Called when an add to the queue failed. The add will be repeated. */
   onAddFailed(error: unknown): void;
 }
 
 /** What did not get into the queue. */
 export interface Losses extends UnsentMessages {
-  /** In messages; one for two destinations counts once. */
+  /** Number of messages. A message for two destinations counts once. */
   messages: number;
   /** Messages whose destinations were not looked up yet. */
   unrouted: number;

@@ -9,7 +9,7 @@ import type { ClientObserver } from './analytics-client.types.js';
 const REFUSAL_INTERVAL = 60_000;
 /** Keys may come from data, so their number and length in the log are limited. */
 const MAX_KEYS = 50;
-/** Of those that other programs send, which use up nothing of what is left for the application's own. */
+/** Limit for keys that other programs send. They do not count against the limit for the application's own keys. */
 const MAX_RECEIVED_KEYS = 5;
 const MAX_KEY_LENGTH = 50;
 
@@ -19,7 +19,7 @@ export interface ClientLogger {
 
 /** A reason for which messages are being refused. */
 interface LoggedRefusal {
-  /** Messages since the last line. */
+  /** Messages refused since the last line in the log. */
   count: number;
   timer: Timer;
 }
@@ -27,7 +27,7 @@ interface LoggedRefusal {
 /** Logs what a call cannot report by throwing: once, or once a minute, however many messages are affected. */
 export class ClientLog implements ClientObserver {
   private readonly refusals = new Map<string, LoggedRefusal>();
-  /** Keys that were told. */
+  /** Keys that were logged. */
   private readonly keys = new Set<string>();
   private readonly keysLeft = { own: MAX_KEYS, received: MAX_RECEIVED_KEYS };
   private hasWrongTenant = false;
@@ -62,18 +62,18 @@ export class ClientLog implements ClientObserver {
 
   /**
    * @param similar the key that was probably meant
-   * @param isReceived whether another program has sent it
+   * @param isReceived whether another program sent the key
    */
   unknownIntegration(key: string, similar: string | undefined, isReceived: boolean): void {
     this.unknownKey('`integrations`', key, similar, isReceived ? 'received' : 'own');
   }
 
-  /** @param source whose schema has the key */
+  /** @param source name of the source whose schema has the key */
   unknownInSchema(source: string, key: string, similar: string | undefined): void {
     this.unknownKey(`the \`schema\` of the source ${JSON.stringify(source)}`, key, similar, 'own');
   }
 
-  /** @param returned what `destinations.tenant` has returned in place of a text */
+  /** @param returned what `destinations.tenant` returned instead of a string */
   wrongTenant(returned: unknown): void {
     if (this.hasWrongTenant) return;
     this.hasWrongTenant = true;

@@ -29,8 +29,8 @@ import { TenantRouter } from './tenant-router.js';
 import { AnalyticsLogger } from '../shared/analytics-logger.js';
 
 /**
- * Of all, since a job may have messages for several. In a worker of version 0.1.0, a job that fails also drops all failed
- * jobs that are older than its own retention.
+ * Returns the longest retention of all destinations, since a job may have messages for several. In a worker of version
+ * 0.1.0, a job that fails also drops all failed jobs that are older than its own retention.
  */
 function longestRetention(options: ResolvedOptions): number {
   const hasOthers = options.destinations !== undefined || hasCustomDestinations(options);
@@ -38,7 +38,7 @@ function longestRetention(options: ResolvedOptions): number {
   return Math.max(ofOthers, ...options.webhooks.map(({ failedRetention }) => failedRetention));
 }
 
-/** All connections from the enabled sources to the enabled destinations that they are connected to. */
+/** Returns all connections from the enabled sources to the enabled destinations that they are connected to. */
 function connectionsOf(
   options: ResolvedOptions,
   custom: readonly ResolvedCustomDestination[],
@@ -118,12 +118,12 @@ function lookAtSchemas({ sources }: ResolvedOptions, keys: DestinationKeys, log:
   }
 }
 
-/** A message as it is forwarded to another tracking API, where `integrations` selects the destinations. */
+/** Returns a message as it is forwarded to another tracking API, where `integrations` selects the destinations. */
 function forwardedBody(message: AnalyticsMessage): JsonObject {
   return { ...message };
 }
 
-/** A router to all destinations, even while some of them are not known. */
+/** Returns a router to all destinations, even while the custom destinations are not known yet. */
 function routerOf(
   options: ResolvedOptions,
   log: ClientLog,
@@ -160,7 +160,7 @@ function createClient(
       admission,
       telemetry,
       observer: log,
-      // Without an outbox, a test is refused as the application would be.
+      // Without an outbox, calls in a transaction are refused in a test as they are in the application.
       store: store && (recording?.store ?? store),
       createCore: recording?.createCore,
       live,
@@ -187,7 +187,7 @@ function createClient(
   return client;
 }
 
-/** `undefined` unless a source is bound to a tenant, so that other applications pay nothing. */
+/** Returns the tenant of each bound source; `undefined` if there is none, so that other applications pay nothing. */
 function tenantsOf({ sources }: ResolvedOptions): ReadonlyMap<string, string> | undefined {
   const bound = sources.flatMap(({ name, tenant }): [string, string][] =>
     tenant === undefined ? [] : [[name, tenant]],
@@ -195,7 +195,7 @@ function tenantsOf({ sources }: ResolvedOptions): ReadonlyMap<string, string> | 
   return bound.length === 0 ? undefined : new Map(bound);
 }
 
-/** A misspelt field is a mistake in the code, so it shows up during development. */
+/** Returns a check for misspelt fields during development, since they are mistakes in the code. */
 function watchCalls(): ((type: MessageType, params: object) => void) | undefined {
   if (process.env.NODE_ENV === 'production') return undefined;
   const logger = new AnalyticsLogger();

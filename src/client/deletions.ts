@@ -8,29 +8,29 @@ import type { Router } from './router.js';
 /** The sources that a deletion is for. */
 export interface DeletionSources {
   readonly names: readonly [string, ...string[]];
-  /** Whether the call named none, so that these are all that the application has now. */
+  /** Whether the call named no sources, so that `names` lists all sources that the application has now. */
   readonly areAll: boolean;
 }
 
-/** What a deletion is for beside the source and the tenant of each of its messages. */
+/** Scope of a deletion beyond the source and the tenant of each of its messages. */
 export interface DeletionTerms {
   readonly isOfAllSources: boolean;
-  /** Whether it is for all tenants, whichever one each source is bound to. */
+  /** Whether the deletion is for all tenants, whichever tenant each source is bound to. */
   readonly isOfAllTenants: boolean;
 }
 
-/** What of a deletion's message is needed once it was taken. */
+/** The fields of a deletion's message that are needed after it was taken. */
 export type DeletionOfUser = Pick<DeleteMessage, 'type' | 'userId'>;
 
 /**
- * Never rejects.
+ * Stores a deletion that was taken. Never rejects.
  *
- * @param at when the user was deleted, in milliseconds since the epoch. @default now
- * @returns whether the deletion is stored; `false` if the application closes before
+ * @param at time at which the user was deleted, in milliseconds since the epoch. @default now
+ * @returns whether the deletion is stored; `false` if the application closes first
  */
 export type OnDeletion = (deletion: TakenDeletion, at?: number) => Promise<boolean>;
 
-/** Deletions of users: one message for each source that has a destination. */
+/** Takes deletions of users: one message for each source that has a destination. */
 export class Deletions {
   /**
    * @param takeCall takes the message of one source
@@ -53,7 +53,7 @@ export class Deletions {
     return messageId;
   }
 
-  /** The sources of a deletion that have a destination; the first one, if none has. */
+  /** Returns the sources of a deletion that have a destination, or the first source if none has. */
   affectedBy({ names }: DeletionSources): [string, ...string[]] {
     const [first = names[0], ...others] = names.filter((source) => this.router.leads(source));
     return [first, ...others];
@@ -64,7 +64,7 @@ export class Deletions {
     return { isOfAllSources: areAll, isOfAllTenants: areAll && boundTo === undefined };
   }
 
-  /** Counts a deletion that no other program takes. */
+  /** Counts a deletion as refused in an application that forwards its messages: no other program takes deletions. */
   refuseForwarded(): void {
     if (!this.router.forwards) return;
     const reason =
@@ -72,23 +72,23 @@ export class Deletions {
     this.refusals.add([{ kind: 'forwarded_deletion', reason }]);
   }
 
-  /** Whether a message has more to do than to reach its destinations, so that it counts without any. */
+  /** Whether a message is a deletion that `onDeletion` stores, so that it is needed even without a destination. */
   hasMoreToDo({ type }: AnalyticsMessage): boolean {
     return type === 'delete' && this.onDeletion !== undefined;
   }
 
-  /** What is needed of such a message later; `undefined` for any other. */
+  /** Returns the fields of such a deletion that are needed later, or `undefined` for any other message. */
   ofUser(message: AnalyticsMessage): DeletionOfUser | undefined {
     if (message.type !== 'delete' || this.onDeletion === undefined) return undefined;
     return { type: message.type, userId: message.userId };
   }
 
   /**
-   * A message was taken: one that deletes a user has more to do. Never rejects.
+   * Stores a deletion after its message was taken, and ignores other messages. Never rejects.
    *
-   * @param where `tenant` is the one whose message it is
-   * @param at when that was, in milliseconds since the epoch. @default now
-   * @returns whether that is stored; `false` if the application closes before
+   * @param where `tenant` is the tenant of the message
+   * @param at time at which the message was taken, in milliseconds since the epoch. @default now
+   * @returns `false` if the application closes before the deletion is stored
    */
   async onTaken(
     message: AnalyticsMessage | DeletionOfUser,

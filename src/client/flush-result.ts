@@ -7,15 +7,15 @@ export interface FlushResult {
   /** Messages that were waiting when `flush()` was called and are now safely in the queue. */
   queued: number;
   /**
-   * Messages refused of the calls before this flush: the buffer was full, a schema or `beforeSend` refused them, a
-   * destination takes no more, or the destinations could not be looked up. Each counts once, in the first flush that was
-   * called after it and has not returned when it is refused. Those of the tracking API and of audiences, whose callers
-   * hear of it themselves, count in `status().refused` alone.
+   * Refused messages of calls before this flush: the buffer was full, a schema or `beforeSend` refused them, a
+   * destination takes no more, or the destinations could not be looked up. Each message counts once, in the first flush
+   * that was called after it and has not returned when the message is refused. Messages of the tracking API and of
+   * audiences count only in `status().refused`, since their callers learn of a refusal directly.
    */
   refused: number;
   /**
    * Messages that were waiting when `flush()` was called and still are: the timeout passed first, or custom
-   * destinations that are classes are not made yet.
+   * destinations that are classes are not instantiated yet.
    */
   pending: number;
 }

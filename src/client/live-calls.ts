@@ -5,7 +5,7 @@ import type { AnalyticsMessage } from '../messages/message.types.js';
 import type { Refusal } from './admission.js';
 import type { Caller, MessageFilter } from './message-filter.js';
 
-/** A call, or a message that another program sent, before it is known to be a message. */
+/** A call, or a message that another program sent, before its checks. */
 export interface UncheckedCall {
   source: string;
   tenant: string | undefined;
@@ -13,11 +13,11 @@ export interface UncheckedCall {
   fields: unknown;
 }
 
-/** Shows what becomes of calls to those who watch the console. */
+/** Shows those who watch the console what becomes of each call. */
 export class LiveCalls {
   /**
    * @param live `undefined` in an application that shows nothing
-   * @param hidesContents whether the application's `beforeSend` may remove what nobody should see
+   * @param hidesContents whether the application has a `beforeSend`, which may remove contents that nobody should see
    */
   constructor(
     private readonly live: LiveEvents | undefined,
@@ -30,24 +30,24 @@ export class LiveCalls {
   }
 
   /**
-   * A call that is told of later, without its message, which takes far more memory; `undefined` if nobody watches.
+   * Returns a call to show later, without its message, which takes far more memory; `undefined` if nobody watches.
    *
-   * @param owner whose event it is; `''` for nobody's
+   * @param owner tenant of the event; `''` if there is none
    */
   toldLater(call: LiveCall, owner: string): LiveCall | undefined {
     return this.isWatched ? withoutMessage(call, owner) : undefined;
   }
 
-  /** The destinations of a message are known. @param isWanted whether there are any */
+  /** Shows a message whose destinations are known. @param isWanted whether there are any */
   routed(call: LiveCall, isWanted: boolean): void {
     if (isWanted) this.live?.add('taken', call);
     else this.live?.add('dropped', call, 'no destination takes it');
   }
 
-  /** A message is not delivered, or not to all of its destinations, for each of these reasons. */
+  /** Shows each reason why a message is not delivered, or not to all of its destinations. */
   refused(call: LiveCall, refusals: readonly Refusal[]): void {
     if (!this.isWatched) return;
-    // To a tenant, those of several destinations are the same.
+    // Refusals of several destinations may have the same reason for the tenant, who sees it once.
     const told = new Set<string>();
     for (const { reason, forTenant = reason } of refusals) {
       this.live?.add('refused', call, reason, forTenant, !told.has(forTenant));
@@ -55,7 +55,7 @@ export class LiveCalls {
     }
   }
 
-  /** What is left of a message after a filter; `null` if it is dropped. */
+  /** Returns what a filter leaves of a message. If the filter drops or refuses it, shows that and returns `null`. */
   passed(
     filter: MessageFilter,
     source: string,
@@ -72,7 +72,7 @@ export class LiveCalls {
     return null;
   }
 
-  /** A call threw. @throws the error */
+  /** Shows that a call threw. @throws the error */
   failed({ source, tenant, type, fields }: UncheckedCall, error: unknown): never {
     if (this.live?.isWatched === true && !(error instanceof AnalyticsClosedError)) {
       const name = this.hidesContents ? undefined : nameIn(fields);

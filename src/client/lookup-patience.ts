@@ -1,20 +1,20 @@
 import { type Clock, SYSTEM_CLOCK, type Timer } from '../shared/clock.js';
 import type { OutgoingMessages } from './outgoing-messages.js';
 
-/** Between two looks whether look-ups can be answered, in milliseconds. */
+/** Time between two checks of whether look-ups can be answered, in milliseconds. */
 const INTERVAL = 500;
-/** Looks in a row after which a look-up is not waited for any longer. */
+/** Number of successful checks in a row after which look-ups are no longer waited for. */
 const LOOKS = 4;
 
 /**
- * Tells when look-ups have not been answered for two seconds, although they could be: one may never be. While the
- * database stands still or is away, it waits for it, and then begins anew. It counts looks rather than time, since an
- * event loop that stalled has not seen the answers yet.
+ * Calls `onOver` when no look-up was answered for two seconds, although the database answers: a look-up may never end.
+ * While the database stands still or is away, this class waits for it, and then starts over. It counts checks rather
+ * than time, since an event loop that stalled has not seen the answers yet.
  */
 export class LookupPatience {
   private looks = 0;
   private timer: Timer | undefined;
-  /** Whether the last answer took long. Those of some stores always do. */
+  /** Whether the last check took long. With some stores, every check does. */
   private isSlow = false;
   private isOver = false;
 
@@ -26,12 +26,12 @@ export class LookupPatience {
     this.lookLater();
   }
 
-  /** One of them was answered. */
+  /** Starts over after a look-up was answered. */
   renew(): void {
     this.looks = 0;
   }
 
-  /** Nobody waits any more. */
+  /** Ends the checks, since nobody waits any more. */
   end(): void {
     this.isOver = true;
     this.timer?.cancel();
@@ -45,7 +45,7 @@ export class LookupPatience {
     const askedAt = this.clock.now();
     const canLookUp = await this.outgoing.canLookUp();
     if (this.isOver) return;
-    // The first slow answer ends a standstill, and those to the look-ups may come after it.
+    // The first slow check ends a standstill, and the answers to the look-ups may come after it.
     const wasSlow = this.isSlow;
     this.isSlow = this.clock.now() - askedAt >= INTERVAL;
     this.looks = canLookUp && (wasSlow || !this.isSlow) ? this.looks + 1 : 0;

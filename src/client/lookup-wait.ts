@@ -3,13 +3,12 @@ import { LookupPatience } from './lookup-patience.js';
 import type { OutgoingMessages } from './outgoing-messages.js';
 import type { Route } from './router.js';
 
-/** Whether any destination takes a call; `undefined` where they could not be looked up in time. */
+/** Whether any destination takes a call; `undefined` if the destinations could not be looked up in time. */
 export type Reach = boolean | undefined;
 
 /**
- * Waits for look-ups together, as long as one after the other is answered. Those that are left then are abandoned.
- * Never rejects: one that fails counts as one that a destination takes, since whoever makes the call hears what is
- * wrong.
+ * Waits for all look-ups together, as long as one after the other is answered. Abandons the rest. Never rejects: if a
+ * look-up fails, its call counts as taken, since the caller then learns what is wrong.
  */
 export async function reachesOf(
   routes: readonly Promise<Route>[],

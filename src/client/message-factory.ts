@@ -10,19 +10,19 @@ import type { OutgoingTerms } from './outgoing-messages.js';
 export interface MessageFactoryOptions {
   /** Merged under every message's context. */
   context: JsonObject;
-  /** Merged over `context`: what is known at the time of the call, such as the current request. */
+  /** Returns what is known at the time of the call, such as the current request. It is merged over `context`. */
   callContext?: () => JsonObject | undefined;
-  /** By the name of the source: whose events its messages are, whatever they say. */
+  /** Tenants that sources are bound to, by the name of the source, whatever its messages say. */
   sourceTenants?: ReadonlyMap<string, string> | undefined;
-  /** Whether messages go to another tracking API, which counts what they get here as theirs. @default false */
+  /** Whether messages go to another tracking API, which counts context that is added here. @default false */
   isForwarding?: boolean;
 }
 
-/** A message, and whose event it is, where the call or the source has said so. */
+/** A message, and the tenant of the event if the call or the source names one. */
 export interface CreatedMessage {
   message: AnalyticsMessage;
   tenant: string | undefined;
-  /** What the current request has added: its sender must not make a call fail by it. */
+  /** Context that the current request added. The request's sender must not be able to make a call fail by it. */
   spareContext?: JsonObject | undefined;
 }
 
@@ -31,18 +31,18 @@ export interface PreparedMessage {
   messageId: string;
   /** `null` if it is not sent. */
   message: AnalyticsMessage | null;
-  /** Whose event it is, where the call or the source has said so. */
+  /** Tenant of the event, if the call or the source names one. */
   tenant: string | undefined;
-  /** What is left out of its context where there is no room for it. */
+  /** Part of the context that is left out if there is no room for it. */
   spareContext?: JsonObject | undefined;
 }
 
-/** Makes checked messages of calls, with the context and the tenant that they get here. */
+/** Makes checked messages of calls, and adds the context and the tenant. */
 export class MessageFactory {
   constructor(private readonly options: MessageFactoryOptions) {}
 
   /**
-   * @param boundTo the tenant whose event it is. @default that of the source, else as the message says
+   * @param boundTo tenant of the event. @default that of the source, else as the message says
    * @throws InvalidMessageError
    */
   ofCall<T extends MessageType>(
@@ -58,15 +58,15 @@ export class MessageFactory {
     return this.withTenant(source, message, boundTo, known && without(known, own ?? {}));
   }
 
-  /** Leaves out the context of the current request, for a call about somebody else. @throws as `ofCall` */
+  /** Makes a message without the context of the current request, for a call about somebody else. @throws as `ofCall` */
   ofJob<T extends MessageType>(source: string, type: T, params: MessageParams[T]): CreatedMessage {
     return this.withTenant(source, createMessage(type, params, this.options.context));
   }
 
   /**
-   * Takes the fields of a message that another program sent.
+   * Makes a message of the fields that another program sent.
    *
-   * @param context the one among the fields
+   * @param context the `context` among the fields
    * @throws as `ofCall`
    */
   received(source: string, fields: JsonObject, context: JsonObject): CreatedMessage {
@@ -79,10 +79,11 @@ export class MessageFactory {
   }
 
   /**
-   * The room of a received message. Its sender cannot know what its context gets here, so that is not counted
-   * where this is the end of its way, and is left out if need be where the next API counts it.
+   * Returns the size limit of a received message. Its sender cannot know what is added to the context here. If messages
+   * are delivered here, the addition does not count. If they are forwarded, the next API counts the addition, so it is
+   * left out if necessary.
    *
-   * @param context the received one
+   * @param context the received context
    * @param uncountedBytes bytes of the message that no API counts
    */
   roomFor(
@@ -93,19 +94,19 @@ export class MessageFactory {
     const maxBytes = MAX_MESSAGE_BYTES + uncountedBytes;
     const added = without(this.options.context, context);
     if (this.options.isForwarding === true) {
-      // The group says whose event it is, so that the next API must have it.
+      // The group names the tenant of the event, so the next API must get it.
       return { maxBytes, spareContext: without(added, { groupId: true }) };
     }
     const groupId = this.tenantOf(source);
     if (groupId !== undefined) added.groupId = groupId;
     let bytes = 0;
-    // With a comma each.
+    // Each field takes a comma as well.
     for (const [key, value] of Object.entries(added))
       bytes += Buffer.byteLength(stringify({ [key]: value })) - 1;
     return { maxBytes: maxBytes + bytes };
   }
 
-  /** Whose events those of a source are, whatever they say. */
+  /** Returns the tenant that a source is bound to, whatever its messages say. */
   tenantOf(source: string): string | undefined {
     return this.options.sourceTenants?.get(source);
   }
@@ -117,13 +118,13 @@ export class MessageFactory {
     spareContext?: JsonObject,
   ): CreatedMessage {
     const tenant = boundTo ?? this.tenantOf(source);
-    // Tells receivers whose event it is, as Segment's clients do. A deletion has no context.
+    // Tells receivers the tenant of the event, as Segment's clients do. A deletion has no context.
     if (tenant !== undefined && message.type !== 'delete') message.context.groupId = tenant;
     return { message, tenant, spareContext };
   }
 }
 
-/** The fields of an object whose keys another one does not have. */
+/** Returns the fields of an object whose keys are not in `others`. */
 function without(fields: JsonObject, others: object): JsonObject {
   return Object.fromEntries(Object.entries(fields).filter(([key]) => !Object.hasOwn(others, key)));
 }

@@ -4,22 +4,22 @@ import { applyBeforeSend, type BeforeSend, BeforeSendThrew, WrongReturn } from '
 import type { Refusals } from './refusals.js';
 
 export interface MessageFilterOptions {
-  /** The application's hook; it sees each message last. */
+  /** The application's hook, which sees each message last. */
   beforeSend: BeforeSend | undefined;
-  /** Looks at each message before `beforeSend`: returns why it is refused, or throws to refuse the call. */
+  /** Called with each message before `beforeSend`. Returns why the message is refused, or throws to refuse the call. */
   refusal?: (message: AnalyticsMessage) => Refusal | undefined;
-  /** Throws for a message that cannot be routed, whoever has made it so. @throws InvalidMessageError */
+  /** Called before and after `beforeSend`. Throws for a message that cannot be routed. @throws InvalidMessageError */
   check?: ((message: AnalyticsMessage) => void) | undefined;
 }
 
-/** Who has made a call. */
+/** Who made a call. */
 export interface Caller {
   /**
-   * Whether it is another program. It can do nothing about what `beforeSend` returns, so that is counted and logged
-   * here, and not thrown.
+   * Whether the caller is another program. Such a caller can do nothing about a wrong return of `beforeSend`, so this
+   * is counted and logged, and not thrown.
    */
   isReceived?: boolean;
-  /** Whether it hears of a refusal in another way than from a flush. */
+  /** Whether the caller learns of a refusal directly, so that no flush reports it. */
   isAnswered?: boolean;
 }
 
@@ -30,7 +30,7 @@ export class MessageFilter {
     private readonly refusals: Pick<Refusals, 'add'>,
   ) {}
 
-  /** What is left of a message after every filter: `null` if it is dropped, or why it is refused. */
+  /** Returns what every filter leaves of a message, the refusal if it is refused, or `null` if it is dropped. */
   pass(message: AnalyticsMessage, caller: Caller = {}): AnalyticsMessage | Refusal | null {
     const { refusal, beforeSend, check } = this.options;
     check?.(message);

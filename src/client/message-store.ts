@@ -8,13 +8,13 @@ export interface OutboxExecutor {
 
 /** What is stored beside a message. */
 export interface StoredTerms {
-  /** Whose event it is, where the call or the source has said so. */
+  /** Tenant of the event, if the call or the source names one. */
   tenant: string | undefined;
-  /** Ids of the destinations of the options that take it; `undefined` while they are not known. */
+  /** Ids of the destinations in the options that take the message; `undefined` while they are not known. */
   meantFor: readonly string[] | undefined;
-  /** Of a deletion. */
+  /** For a deletion: whether it is for all sources. */
   isOfAllSources?: boolean;
-  /** Of a deletion. */
+  /** For a deletion: whether it is for all tenants. */
   isOfAllTenants?: boolean;
 }
 
@@ -23,13 +23,13 @@ export interface StoredMessage {
   /** Name of its source. */
   source: string;
   message: AnalyticsMessage;
-  /** What decides where it goes, and is no part of it. */
+  /** What decides where the message goes, and is not part of it. */
   terms: StoredTerms;
 }
 
 /** Stores messages until they are moved to the queue. */
 export interface MessageStore {
-  /** Stores one message with an executor: it is there once the executor's transaction is committed. */
+  /** Stores one message with an executor. The message is there once the executor's transaction is committed. */
   write(executor: OutboxExecutor, message: StoredMessage): Promise<void>;
 }
 

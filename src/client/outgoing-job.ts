@@ -5,9 +5,9 @@ import { bytesOf, type TakenMessage } from './backlog.js';
 import type { SourceConnection } from './router.js';
 
 /**
- * A job's fixed cost is small when shared by 200 messages. So flushes that had to wait are merged, and those
- * of several destinations share a job. Larger jobs would gain nothing more, and a crash would repeat more of
- * them.
+ * Maximum number of messages in a job of several flushes. Flushes that had to wait are merged, and several destinations
+ * share a job, since a job's fixed cost is small when 200 messages share it. Larger jobs would gain nothing more, and a
+ * crash would repeat more messages.
  */
 const MAX_MESSAGES = 200;
 
@@ -20,19 +20,19 @@ export class OutgoingJob implements NewJob {
   readonly batches: OutgoingBatch[] = [];
   failedRetention = 0;
   private count = 0;
-  /** Bytes of the bodies. One that several destinations get is stored once. */
+  /** Bytes of the bodies. A body for several destinations is stored once. */
   private bytes = 0;
   private readonly bodies = new Set<TakenMessage>();
   private id: string | undefined;
 
-  /** The same from the first time that it is read: the job has been filled by then. */
+  /** Does not change after it is first read: the job has been filled by then. */
   get jobId(): string {
     return (this.id ??= jobIdOf(new Set(this.batches.map(({ destination }) => destination))));
   }
 
   /**
    * Takes flushes of a connection from the front as long as they fit. An empty job takes at least one.
-   * Returns the bytes of their bodies, also of those that the job has already.
+   * Returns the bytes of their bodies, including bodies that the job has already.
    */
   takeFrom(connection: SourceConnection, flushed: TakenMessage[][]): number {
     const { destination, source, failedRetention } = connection;
@@ -48,7 +48,7 @@ export class OutgoingJob implements NewJob {
       taken++;
     }
     if (taken === 0) return 0;
-    // All at once: each `shift` of a long list would move the rest of it.
+    // Removed all at once, since each `shift` of a long list would move the rest of it.
     flushed.splice(0, taken);
     this.batches.push({ destination, source, messages });
     this.failedRetention = Math.max(this.failedRetention, failedRetention);

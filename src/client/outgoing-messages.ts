@@ -14,31 +14,31 @@ const debug = debugFactory('analytics');
 
 /** What decides how a message goes to the queue. */
 export interface OutgoingOptions {
-  /** By the name of the source: which events are kept from which destinations. */
+  /** Schemas by the name of the source: which events are kept from which destinations. */
   schemas?: ReadonlyMap<string, SourceFilter>;
   /** How a message is serialised for the destinations. @default as a webhook's body */
   body?: (message: AnalyticsMessage) => JsonObject;
 }
 
-/** A message as it goes to the queue, and where it goes. */
+/** A message as it goes to the queue, with its route. */
 export interface OutgoingMessage extends SerializedMessage {
-  /** Whose event it is; `undefined` for nobody's, or for a name that no tenant can have. */
+  /** Tenant of the event; `undefined` if there is none, or if no tenant can have that name. */
   tenant: string | undefined;
-  /** What its `integrations` take where they are kept with it: bytes of their JSON in UTF-8, else 0. */
+  /** Bytes of the JSON of `integrations`, in UTF-8, if they are kept with the message; else 0. */
   integrationsBytes: number;
   route: Route | Promise<Route>;
 }
 
 export interface OutgoingTerms {
-  /** Whose event it is, where the call or the source has said so. */
+  /** Tenant of the event, if the call or the source names one. */
   tenant?: string | undefined;
   /** Limit of the serialised message, in bytes. @default 32,768 */
   maxBytes?: number | undefined;
-  /** What is left out of its context where there is no room for it. */
+  /** Part of the context that is left out if there is no room for it. */
   spareContext?: JsonObject | undefined;
-  /** Whether another program has sent it, which may have put anything into its `integrations`. */
+  /** Whether another program sent the message, and may have put anything into its `integrations`. */
   isReceived?: boolean | undefined;
-  /** Whether it is stored as a whole before it goes to the queue. */
+  /** Whether the whole message is stored before it goes to the queue. */
   isStored?: boolean;
 }
 
@@ -53,7 +53,11 @@ export class OutgoingMessages {
     private readonly telemetry?: Telemetry,
   ) {}
 
-  /** A message as it goes to the queue, without `spareContext` if need be. @throws InvalidMessageError, MessageTooLargeError */
+  /**
+   * Returns a message as it goes to the queue, without `spareContext` if it would be too large.
+   *
+   * @throws InvalidMessageError, MessageTooLargeError
+   */
   of(source: string, message: AnalyticsMessage, terms: OutgoingTerms = {}): OutgoingMessage {
     const { maxBytes, spareContext, isReceived, isStored } = terms;
     const { body = webhookBody, schemas } = this.options;
@@ -61,17 +65,17 @@ export class OutgoingMessages {
     const serialized = (): SerializedMessage => serialize(body(withFilter(message, filter)), maxBytes);
     const ownerOf = (): unknown => terms.tenant ?? this.router.ownerOf?.(message, undefined);
     const { json, bytes } = serializedWithin(message, spareContext, serialized, ownerOf);
-    // Before anything is looked up: nobody would wait for the answer if this throws.
+    // Computed before anything is looked up: nobody would wait for the answer if this throws.
     const integrationsBytes = isReceived === true || isStored === true ? bytesOfIntegrations(message) : 0;
-    // Found once, since the application may have a function of its own for it.
+    // Determined once, since `ownerOf` may call a function of the application.
     const tenant = terms.tenant ?? this.router.ownerOf?.(message, undefined);
     const route = this.router.route(source, message, filter, tenant, isReceived);
     return { json, bytes, integrationsBytes, tenant: isTenantName(tenant) ? tenant : undefined, route };
   }
 
-  /** Whether destinations can be looked up now. Never rejects; while their database stands still, it waits for it. */
+  /** Resolves to whether destinations can be looked up now. Never rejects. Waits while their database stands still. */
   async canLookUp(): Promise<boolean> {
-    // What the application makes at its start takes as long as it takes.
+    // Destinations that the application makes at its start may take any time.
     if (!this.router.isReady) return false;
     try {
       await this.router.checkLookups?.();
@@ -81,7 +85,7 @@ export class OutgoingMessages {
     }
   }
 
-  /** Where a message would go. */
+  /** Returns the route that a message would take. */
   routeOf(source: string, message: AnalyticsMessage, tenant?: string): Route | Promise<Route> {
     return this.router.route(
       source,
@@ -91,41 +95,40 @@ export class OutgoingMessages {
     );
   }
 
-  /** Whether messages that differ in other fields may have other destinations. */
+  /** Whether messages with the same `integrations` may have different destinations. */
   variesByMessage(source: string, message: AnalyticsMessage, tenant?: string): boolean {
     return this.router.variesByMessage?.(source, message, tenant) === true;
   }
 
-  /** Where a message goes of what the options name; `undefined` while that is not known. */
+  /** Returns a message's connections to destinations in the options; `undefined` while unknown. */
   configured(source: string, message: AnalyticsMessage): readonly SourceConnection[] | undefined {
     const filter = eventFilterOf(message, this.options.schemas?.get(source));
     return this.router.configured?.(source, message, filter);
   }
 
-  /** Nobody waits for a route any longer, whatever becomes of it. */
+  /** Abandons a route that nobody waits for any longer, whatever becomes of it. */
   abandon(route: Promise<Route>): void {
     void this.context.run(() => route.catch(() => undefined));
     this.router.abandon?.(route);
   }
 
-  /** The tenant whose destinations a message waits for while they are looked up; `''` for those of nobody. */
+  /** Returns the tenant whose destinations are looked up for a message; `''` if none. */
   ownerOf(message: AnalyticsMessage, tenant?: string): string {
     return this.router.ownerOf?.(message, tenant) ?? '';
   }
 
-  /** A source has taken a message. @param route where it is known */
+  /** Counts a message that a source has taken. @param route if it is known */
   taken(source: string, message: AnalyticsMessage, route?: Route, tenant?: string): void {
     debug('taken %s %s from %s', message.type, message.messageId, source);
     this.usages.count(source, route);
     this.telemetry?.taken(source, tenant);
   }
 
-  /** No destination takes a message. */
+  /** Logs that no destination takes a message. */
   dropped(messageId: string): void {
     debug('dropped %s: no destination takes it', messageId);
   }
 
-  /** What a source has taken since the start. */
   usageOf(source: string): SourceUsage {
     return this.usages.of(source);
   }

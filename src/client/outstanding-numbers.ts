@@ -10,7 +10,7 @@ interface Page {
 /**
  * Hands out numbers in order, and knows which of them are outstanding. They may be settled in any order. A
  * page is dropped when nothing on it is outstanding, so that memory depends on what is outstanding, not on
- * all the numbers ever handed out, even if one number stays for long.
+ * all the numbers ever handed out, even if one number stays outstanding for long.
  */
 export class OutstandingNumbers {
   private readonly pages = new Map<number, Page>();
@@ -33,7 +33,7 @@ export class OutstandingNumbers {
     return this.low;
   }
 
-  /** The lowest from one number up to another that is outstanding; a higher one if none of them is. */
+  /** Returns the lowest outstanding number from `from` up to `upTo`, or a number above `upTo` if there is none. */
   lowestFrom(from: number, upTo: number): number {
     let number = from;
     while (number <= upTo) {
@@ -68,7 +68,7 @@ export class OutstandingNumbers {
     if (page.outstanding === 0 && page !== this.current) this.pages.delete(index);
   }
 
-  /** How many numbers up to and including this one are outstanding. */
+  /** Returns how many numbers up to and including this one are outstanding. */
   countUpTo(number: number): number {
     const last = pageOf(number);
     let count = 0;

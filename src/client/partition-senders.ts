@@ -4,11 +4,11 @@ import type { SourceConnection } from './router.js';
 import { type JobSink, Sender, type SenderObserver, type UnsentMessages } from './sender.js';
 
 /**
- * Hands flushed messages to the partitions of the queue, each with an add of its own on its way: one that does
- * not answer, such as a slot of a Redis Cluster whose master is gone, holds up no other.
+ * Hands flushed messages to the partitions of the queue. Each partition has its own add in flight, so a partition that
+ * does not answer, such as a slot of a Redis Cluster whose master is gone, does not hold up the others.
  */
 export class PartitionSenders {
-  /** By the partition. */
+  /** Senders by partition. */
   private readonly senders = new Map<number, Sender>();
   private isDraining = false;
 

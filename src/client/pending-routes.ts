@@ -7,16 +7,16 @@ import type { Route } from './router.js';
 export interface HeldMessage {
   readonly taken: TakenMessage;
   readonly call: TakenCall;
-  /** The tenant whose destinations are looked up; `''` for nobody. */
+  /** The tenant whose destinations are looked up; `''` if none. */
   readonly owner: string;
-  /** Whether another program has sent it. */
+  /** Whether another program sent the message. */
   readonly isReceived: boolean;
   /**
-   * What it takes of the memory, in bytes: its body, and of a received message its `integrations` too, since whoever
-   * sends it may put anything there.
+   * Bytes of memory that the message takes: its body, and for a received message its `integrations` too, since the
+   * sender may put anything into them.
    */
   readonly bytes: number;
-  /** Called if it is refused after all. */
+  /** Called if the message is refused after all. */
   readonly onRefused: ((refusal: Refusal) => void) | undefined;
 }
 
@@ -25,7 +25,7 @@ const TOO_MANY: Refusal = {
   reason: 'the destinations of its tenant are not known yet, and too many of its messages wait for them',
 };
 
-/** Learns what became of each message. */
+/** Receives what became of each held message. */
 export interface RouteReceiver {
   onRouted(held: HeldMessage, route: Route): void;
   onRefused(held: HeldMessage, refusals: readonly Refusal[]): void;
@@ -33,13 +33,14 @@ export interface RouteReceiver {
 }
 
 /**
- * Keeps messages while their routes are looked up. Each goes on when its own is known, so that a tenant whose
- * look-up takes long, or never ends, holds up no other. Messages that wait for one look-up keep their order.
+ * Holds messages while their routes are looked up. Each message goes on when its own route is known, so that a tenant
+ * whose look-up takes long, or never ends, does not hold up others. Messages that wait for the same look-up keep their
+ * order.
  */
 export class PendingRoutes {
-  /** Their routes, by their numbers. */
+  /** Held messages and their routes, by the message's number. */
   private readonly held = new Map<number, { message: HeldMessage; route: Promise<Route> }>();
-  /** Of an owner's messages. */
+  /** Bytes of held messages, by their owner. */
   private readonly bytesOf = new Map<string, number>();
   private callBytes = 0;
   private receivedBytes = 0;
@@ -52,12 +53,12 @@ export class PendingRoutes {
     private readonly maxReceivedBytes: number,
   ) {}
 
-  /** In messages. */
+  /** Number of held messages. */
   get size(): number {
     return this.held.size;
   }
 
-  /** Of the bodies of the application's own messages. */
+  /** Bytes of the bodies of the application's own messages. */
   get bytesOfCalls(): number {
     return this.callBytes;
   }
@@ -68,12 +69,12 @@ export class PendingRoutes {
   }
 
   /**
-   * Why a message cannot be held, if it cannot. The messages of one tenant take at most as much as is left
-   * free: a look-up may never end, and each further tenant of the kind finds less, so that there is always room for
-   * others. What all messages wait for, those without a tenant, may take all. Received messages find no more than
-   * their limit leaves: anybody who has a write key can name any number of tenants.
+   * Returns why a message cannot be held, if it cannot. The messages of one tenant take at most as much room as they
+   * leave free: a look-up may never end, and each further such tenant finds less, so that there is always room for
+   * others. Messages without a tenant may take all the room, since every message waits for their look-up. Received
+   * messages have their own limit, since anybody who has a write key can name any number of tenants.
    *
-   * @param free bytes of the buffer
+   * @param free free bytes of the buffer
    */
   refusal(
     { owner, isReceived, bytes }: Pick<HeldMessage, 'owner' | 'isReceived' | 'bytes'>,
@@ -98,8 +99,8 @@ export class PendingRoutes {
   }
 
   /**
-   * Gives up messages after one number up to another that are still held: those that were received, and calls that are
-   * answered. Returns whether there were any.
+   * Gives up messages after number `after` up to number `upTo` that are still held, if they were received or their
+   * caller gets an answer. Returns whether there were any.
    */
   withdraw(after: number, upTo: number): boolean {
     let isAny = false;
@@ -113,12 +114,12 @@ export class PendingRoutes {
     return isAny;
   }
 
-  /** Look-ups that end from now on are ignored. */
+  /** Ignores look-ups that end from now on. */
   close(): void {
     this.isClosed = true;
   }
 
-  /** Whether a message is still held, and leaves now. */
+  /** Removes a message. Returns `false` if it is no longer held, or after `close`. */
   private leaves(message: HeldMessage): boolean {
     if (this.isClosed || !this.held.delete(message.taken.number)) return false;
     this.count(message, -message.bytes);

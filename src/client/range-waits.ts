@@ -1,20 +1,20 @@
 import type { OutstandingNumbers } from './outstanding-numbers.js';
 
-/** A wait until some messages are in the queue, whatever becomes of all others. */
+/** A wait until the messages of a range have left, whatever becomes of all others. */
 export interface RangeWait {
-  /** All of them below this number have left. */
+  /** All messages of the range below this number have left. */
   lowest: number;
-  /** Number of the last one. */
+  /** Number of the last message of the range. */
   readonly upTo: number;
   readonly end: (haveLeft: boolean) => void;
 }
 
 /**
- * The waits of requests and of awaited calls. There may be one for each message, and all these messages may leave
+ * The waits of requests and of awaited calls. There may be one wait for each message, and all these messages may leave
  * at the same moment, so a message that leaves costs nothing but the wait that it ends.
  */
 export class RangeWaits {
-  /** By the lowest number that each still waits for. Nothing is over for it before that one has left. */
+  /** Waits by the lowest number that each still waits for. No wait ends before that message has left. */
   private readonly byLowest = new Map<number, Set<RangeWait>>();
 
   constructor(private readonly numbers: Pick<OutstandingNumbers, 'lowestFrom'>) {}
@@ -35,7 +35,7 @@ export class RangeWaits {
     if (waits?.size === 0) this.byLowest.delete(wait.lowest);
   }
 
-  /** The message with this number has left. */
+  /** Called when the message with this number has left. */
   onSettled(number: number): void {
     const waits = this.byLowest.get(number);
     if (waits === undefined) return;
@@ -47,7 +47,7 @@ export class RangeWaits {
     }
   }
 
-  /** Ends all of them, though their messages have not left. */
+  /** Ends all waits, although their messages have not left. */
   release(): void {
     for (const waits of this.byLowest.values()) for (const wait of waits) wait.end(false);
     this.byLowest.clear();

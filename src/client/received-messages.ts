@@ -11,51 +11,51 @@ import type { Refusals } from './refusals.js';
 export interface ReceivedMessage {
   source: string;
   fields: JsonObject;
-  /** Bytes of it that do not count against the limit of one message. @default 0 */
+  /** Bytes of the message that do not count against the limit of one message. @default 0 */
   uncountedBytes?: number;
-  /** Called if none of its destinations takes it, or if they cannot be looked up: at once or later. */
+  /** Called, at once or later, if each destination refuses the message, or if its destinations cannot be looked up. */
   onRefused?: ((refusal: Refusal) => void) | undefined;
 }
 
 /** The messages of one source and tenant in a request. */
 interface RequestPart {
-  /** `''` for nobody. */
+  /** Tenant of the messages; `''` if none. */
   readonly tenant: string;
-  /** Numbers of all of them, in order. */
+  /** Numbers of the messages, in order. */
   readonly numbers: number[];
 }
 
 /** The messages of one request. */
 export interface RequestMessages {
-  /** Number of the message before them. */
+  /** Number of the last message before the request. */
   readonly after: number;
-  /** Those of each source and tenant, by both. */
+  /** Parts of the request, by source and tenant. */
   readonly parts: Map<string, RequestPart>;
   /** Whether messages of every source and tenant are taken now. */
   readonly isForAll: boolean;
 }
 
 /**
- * Tenants whose messages may wait for longer than a request does. Anybody who has a write key can send messages of
- * any number of tenants, and a store of the application may throw for each.
+ * Maximum number of tenants whose messages may wait for longer than a request does. Anybody who has a write key can
+ * send messages of any number of tenants, and a store of the application may throw for each.
  */
 const MAX_OVERDUE = 20;
-/** It has an answer of its own to each of its requests. */
+/** The other program, which gets an answer to each of its requests. */
 const CALLER = { isReceived: true, isAnswered: true };
 
 /** The messages of a source and tenant that the queue did not get in time. */
 interface Overdue extends Pick<RequestPart, 'tenant'> {
-  /** Number of the message before those of their request that may still wait; one object for all of its tenants. */
+  /** Number of the message before those of the request that may still wait. The request's tenants share this object. */
   readonly rest: { after: number };
-  /** Number of the last one that was not in the queue in time. */
+  /** Number of the last message that was not in the queue in time. */
   readonly last: number;
-  /** The numbers of those that may still wait, in order. */
+  /** Numbers of the messages that may still wait, in order. */
   readonly waiting: number[];
 }
 
 /** Takes the messages that other programs send, with the same checks and on the same path as calls. */
 export class ReceivedMessages {
-  /** By the source and the tenant: another source may lead to destinations that the queue does take messages for. */
+  /** By source and tenant, since another source may lead to destinations that the queue does take messages for. */
   private readonly overdue = new Map<string, Overdue>();
 
   constructor(
@@ -66,29 +66,29 @@ export class ReceivedMessages {
     private readonly live: LiveCalls,
   ) {}
 
-  /** Whether messages of a source and tenant are taken now, or with `''` those of nobody. */
+  /** Whether messages of a source and tenant are taken now; `''` stands for no tenant. */
   isOpenTo(source: string, tenant: string): boolean {
     const overdue = this.overdue.get(keyOf(source, tenant));
     return overdue === undefined || this.isOver(overdue);
   }
 
   /**
-   * Whether a request finds room for messages of so many bytes: then it is taken as a whole, for however many
-   * destinations. Where nothing else waits, it may be larger than the half that received messages fill.
+   * Whether a request finds room for this many bytes of messages. Such a request is taken as a whole, for any number of
+   * destinations. If nothing else waits, it may be larger than the half of the buffer that received messages fill.
    */
   hasRoomFor(bytes: number): boolean {
     const { total, free } = this.core.buffered;
     return bytes <= free && (total === 0 || !this.core.isHalfFull(bytes));
   }
 
-  /** Begins a request. Its messages have to be taken before anything else is. */
+  /** Begins a request. Its messages have to be taken before any other message is. */
   begin(): RequestMessages {
     for (const [key, overdue] of this.overdue) if (this.isOver(overdue)) this.overdue.delete(key);
     return { after: this.core.last, parts: new Map(), isForAll: this.overdue.size === 0 };
   }
 
   /**
-   * Whether messages of a message's source and tenant are taken now.
+   * Whether messages of the same source and tenant as this message are taken now.
    *
    * @throws InvalidMessageError
    */
@@ -98,10 +98,11 @@ export class ReceivedMessages {
   }
 
   /**
-   * Takes a message of a request that found room. Received messages fill only half of the buffer, that request aside,
-   * which leaves room for the application's own calls; those whose destinations are looked up fill a quarter.
+   * Takes a message of a request that found room. Apart from that request, received messages fill only half of the
+   * buffer, which leaves room for the application's own calls. Received messages whose destinations are being looked up
+   * fill a quarter.
    *
-   * @returns `false` if there is no room; that is not counted, since its sender still has it, as all of its request
+   * @returns `false` if there is no room. This is not counted, since the sender still has the whole request
    * @throws InvalidMessageError, MessageTooLargeError, AnalyticsClosedError, EventViolationError
    */
   take(request: RequestMessages, message: ReceivedMessage): boolean {
@@ -112,15 +113,15 @@ export class ReceivedMessages {
   }
 
   /**
-   * Flushes at once. Resolves to whether all messages of a request got into the queue before the timeout. If they
-   * did not, they are sent again, and nothing else of their sources and tenants should be taken until they have been.
+   * Flushes at once. Resolves to whether all messages of a request got into the queue before the timeout. If not, the
+   * sender sends them again, and no other messages of their sources and tenants are taken until the queue has them.
    */
   async handOver({ after, parts }: RequestMessages, timeout: number): Promise<boolean> {
     const upTo = Array.from(parts.values(), ({ numbers }) => numbers.at(-1) ?? after);
     if (await this.core.handOver(after, Math.max(after, ...upTo), timeout)) return true;
     const rest = { after };
     for (const [key, { tenant, numbers }] of parts) {
-      // Each destination takes messages at its own pace, so any of them may still wait.
+      // Each destination takes messages at its own pace, so any of the messages may still wait.
       const waiting = numbers.filter((number) => !this.core.isQueued(number));
       const last = waiting.at(-1);
       if (last !== undefined) this.overdue.set(key, { tenant, rest, last, waiting });
@@ -152,7 +153,7 @@ export class ReceivedMessages {
       if (first === undefined) return true;
       this.live.refused({ source, tenant, message: finished }, refusals);
       if (first.kind !== 'backlog_full') return false;
-      // Its destinations may be full for hours, which must not keep the rest of the request away from others.
+      // Destinations may be full for hours, which must not keep the rest of the request from other destinations.
       this.refusals.add(refusals, CALLER);
       onRefused?.(first);
       return true;
@@ -162,7 +163,7 @@ export class ReceivedMessages {
     }
   }
 
-  /** Whether the queue has all messages that it did not get in time. */
+  /** Whether the queue now has all messages that it did not get in time. */
   private isOver({ waiting }: Overdue): boolean {
     for (let last = waiting.at(-1); last !== undefined && this.core.isQueued(last); last = waiting.at(-1)) {
       waiting.pop();
@@ -170,7 +171,10 @@ export class ReceivedMessages {
     return waiting.length === 0;
   }
 
-  /** What waits for longer must leave room for other messages. The application has only so many sources. */
+  /**
+   * Gives up the oldest overdue messages, to make room for others. Messages without a tenant do not count towards
+   * `MAX_OVERDUE`, since the application has only so many sources.
+   */
   private withdrawOldest(): void {
     let tenants = 0;
     for (const { tenant } of this.overdue.values()) if (tenant !== '') tenants++;
@@ -178,7 +182,7 @@ export class ReceivedMessages {
       const isOneTooMany = tenant !== '' && tenants > MAX_OVERDUE;
       if (!isOneTooMany && !this.core.isCrowded) continue;
       this.core.withdraw(rest.after, last);
-      // A request may have thousands of tenants.
+      // Not to be searched again for the next of perhaps thousands of tenants in the request.
       rest.after = Math.max(rest.after, last);
       this.overdue.delete(key);
       if (tenant !== '') tenants--;

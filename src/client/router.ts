@@ -3,41 +3,41 @@ import type { AnalyticsMessage } from '../messages/message.types.js';
 import type { EventFilter } from '../messages/source-filter.js';
 
 /**
- * A source's way to one destination. Messages of one connection share batches, others never do. A router
- * returns the same object each time, since batches are kept by it.
+ * Connects a source to one destination. Only messages of the same connection share batches. A router returns the same
+ * object each time, since the object identifies its batches.
  */
 export interface SourceConnection {
   /** Name of the source. */
   readonly source: string;
   /** The destination's id. */
   readonly destination: string;
-  /** The name that `integrations` uses for the destination; `undefined` if another program selects. */
+  /** The name that `integrations` uses for the destination; `undefined` if another program selects destinations. */
   readonly destinationName: string | undefined;
   /** Milliseconds that a batch of this connection is kept after it failed for good. */
   readonly failedRetention: number;
   /** Whether the destination was added at run time, so that there may be thousands of its kind. @default false */
   readonly wasAddedAtRunTime?: boolean;
-  /** Whose destination it is. @default nobody's */
+  /** Tenant that the destination belongs to. @default nobody's */
   readonly tenant?: string;
 }
 
 /** The fields of a message that select its destinations. */
 export interface RoutedFields extends Pick<AnalyticsMessage, 'type' | 'integrations'> {
-  /** Of a `track` call. */
+  /** Name of the event of a `track` call. */
   readonly event?: string | undefined;
 }
 
 /** The route of a message. */
 export interface Route {
-  /** Empty when no destination takes it. */
+  /** Empty if no destination takes the message. */
   readonly connections: readonly SourceConnection[];
-  /** Whether no destination takes it because of its source's schema alone. */
+  /** Whether the schema of the source is the only reason why no destination takes the message. */
   readonly isFiltered: boolean;
 }
 
 /**
- * Finds the connections of a message. A call never waits for it: while the answer is a promise, the message is
- * held back.
+ * Finds the connections of a message. A call never waits for a route: if the route is a promise, the message is held
+ * back.
  */
 export interface Router {
   /** Whether messages go on to another program's API rather than to destinations of this one. */
@@ -46,12 +46,12 @@ export interface Router {
   readonly isReady: boolean;
   /** Whether messages of a source may reach any destination. */
   leads(source: string): boolean;
-  /** The tenant whose destinations are looked up for a message. @default nobody's */
+  /** Returns the tenant whose destinations are looked up for a message. @default nobody's */
   ownerOf?(message: AnalyticsMessage, tenant: string | undefined): string | undefined;
   /**
    * @param filter the rule of the source's schema for the message
-   * @param tenant whose event it is, where the call or the source has said so
-   * @param isReceived whether another program has sent it
+   * @param tenant tenant of the event, if the call or the source names one
+   * @param isReceived whether another program sent the message
    */
   route(
     source: string,
@@ -60,17 +60,17 @@ export interface Router {
     tenant?: string,
     isReceived?: boolean,
   ): Route | Promise<Route>;
-  /** Whether messages with the same `integrations` may have other destinations. @default no */
+  /** Whether messages with the same `integrations` may have different destinations. @default no */
   variesByMessage?(source: string, message: AnalyticsMessage, tenant: string | undefined): boolean;
-  /** Where a message goes of what the options name; `undefined` while that is not known. */
+  /** Returns a message's connections to destinations in the options; `undefined` while unknown. */
   configured?(
     source: string,
     message: AnalyticsMessage,
     filter: EventFilter | undefined,
   ): readonly SourceConnection[] | undefined;
-  /** Resolves when the database answers where routes are looked up. Rejects while it is away. @default at once */
+  /** Resolves when the database in which routes are looked up answers. Rejects while it is away. @default at once */
   checkLookups?(): Promise<void>;
-  /** Nobody waits for a route any longer. @param route as `route` returned it */
+  /** Abandons a route that nobody waits for any longer. @param route as `route` returned it */
   abandon?(route: Promise<Route>): void;
 }
 
@@ -80,7 +80,7 @@ export interface StaticRouterOptions {
   connections: readonly SourceConnection[];
   /** All destinations that `integrations` may name, including those that a source is not connected to. */
   destinations?: readonly { readonly name: string; readonly id: string }[];
-  /** Called for a key of `integrations` that matches no destination, with the one that was probably meant. */
+  /** Called for a key of `integrations` that matches no destination, with the key that was probably meant. */
   onUnknownKey?: (key: string, similar: string | undefined, isReceived: boolean) => void;
 }
 
@@ -99,7 +99,7 @@ export class StaticRouter implements Router {
       const others = this.routes.get(one.source)?.connections ?? [];
       this.routes.set(one.source, { connections: [...others, one], isFiltered: false });
     }
-    // The other program knows its destinations; this one does not.
+    // When messages are forwarded, only the other program knows the destinations.
     if (destinations !== undefined && !this.forwards) this.keys = new DestinationKeys(destinations);
     this.onUnknownKey = onUnknownKey;
   }
@@ -139,8 +139,7 @@ export class StaticRouter implements Router {
 }
 
 /**
- * Stands in for a router that is made when the application's providers are there. Until then messages are
- * held back.
+ * Stands in for a router that is created once the application's providers exist. Until then, messages are held back.
  */
 export class LateRouter implements Router {
   readonly forwards = false;
@@ -190,15 +189,15 @@ export class LateRouter implements Router {
   }
 }
 
-/** Nearly always nothing is left out, so no new list is made. */
+/** Returns a route with only some connections. Nearly always it keeps them all, so that no new list is made. */
 function narrowed(route: Route, keeps: (connection: SourceConnection) => boolean): Route {
   const { connections } = route;
   return connections.every(keeps) ? route : { connections: connections.filter(keeps), isFiltered: false };
 }
 
 /**
- * Whether a message's `integrations` leave a connection to it. The other program selects its destinations
- * itself, and takes no deletions.
+ * Whether a message's `integrations` allow a connection. When messages are forwarded, the other program selects the
+ * destinations itself, and takes no deletions.
  */
 export function isMeantFor(
   { destination, destinationName }: SourceConnection,

@@ -25,15 +25,15 @@ export interface JobSink {
   readonly partitionOf?: (destination: string) => number;
 }
 
-/** Learns what becomes of the messages. */
+/** Receives what becomes of the messages. */
 export interface SenderObserver {
-  /** One copy of each message is in the queue. */
+  /** Called when one copy of each message is in the queue. */
   onQueued(messages: readonly TakenMessage[]): void;
-  /** An add failed and will be repeated. */
+  /** Called when an add failed. The add will be repeated. */
   onAddFailed(error: unknown): void;
 }
 
-/** What the queue did not take, in copies of messages. */
+/** Copies of messages that the queue did not take. */
 export interface UnsentMessages {
   byDestination: Map<string, number>;
   /** Copies whose add had begun, so that they may be in the queue anyway. */
@@ -41,8 +41,8 @@ export interface UnsentMessages {
 }
 
 /**
- * Hands flushed messages to one partition of the queue, one add at a time. Messages flushed meanwhile wait and
- * are merged into larger jobs. A failed add is repeated unchanged, under the same job ids, until it succeeds: it may have
+ * Hands flushed messages to one partition of the queue, one add at a time. Messages flushed meanwhile wait and are
+ * merged into larger jobs. A failed add is repeated unchanged, under the same job ids, until it succeeds: it may have
  * been stored although it failed.
  */
 export class Sender {
@@ -79,7 +79,7 @@ export class Sender {
     this.schedule();
   }
 
-  /** Someone waits for these messages, so they are not held back to be merged. */
+  /** Adds the flushed messages without waiting to merge them, since someone waits for these messages. */
   hurry(): void {
     if (this.waiting.size === 0) return;
     this.isHurried = true;
@@ -88,7 +88,7 @@ export class Sender {
     this.schedule();
   }
 
-  /** The application is shutting down. A failed add is repeated at once, and then more often. */
+  /** Prepares for the shutdown: repeats a failed add at once, and then more often. */
   drain(): void {
     this.maxRetryDelay = MAX_RETRY_DELAY_DRAINING;
     this.hurry();
@@ -97,7 +97,7 @@ export class Sender {
     this.addAgain();
   }
 
-  /** Begins no more adds. One that is in flight may still succeed. */
+  /** Begins no more adds. An add in flight may still succeed. */
   close(): void {
     this.isClosed = true;
     this.nextAdd?.cancel();
@@ -194,7 +194,7 @@ export class Sender {
         taken = job.takeFrom(connection, flushed);
       }
       bytes += taken;
-      // It goes to the end of the map, where this loop reaches it again.
+      // The connection goes to the end of the map, where this loop reaches it again.
       this.waiting.delete(connection);
       if (flushed.length > 0) this.waiting.set(connection, flushed);
     }

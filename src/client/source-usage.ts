@@ -18,7 +18,7 @@ export class SourceUsages {
     return usage;
   }
 
-  /** @param route of the call, where it is known */
+  /** @param route route of the call, if it is known */
   count(source: string, route: Route | undefined): void {
     const usage = this.of(source);
     usage.received++;

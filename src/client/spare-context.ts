@@ -3,10 +3,10 @@ import type { AnalyticsMessage, JsonObject } from '../messages/message.types.js'
 import type { SerializedMessage } from '../messages/serialize.js';
 
 /**
- * Serialises a message. Where it is too large, what may be spared is removed from its context first.
+ * Serialises a message. If it is too large, removes `spare` from its context and tries again.
  *
- * @param spare what others have added to the context of whoever made the message: nothing of their own is refused for it
- * @param ownerOf whose event it is. Where that depends on what would be removed, the message is too large
+ * @param spare context that others added. The message must not be refused because of it
+ * @param ownerOf returns the tenant of the event. If removing `spare` would change it, the message is too large
  * @throws as `serialized`
  */
 export function serializedWithin(
@@ -28,8 +28,8 @@ export function serializedWithin(
 }
 
 /**
- * Keeps what the application has replaced. `beforeSend` gets a copy, so what is the same need not be identical. Returns what
- * was removed.
+ * Removes the fields of `spare` from a context, except those that the application has replaced. Equal values need not
+ * be identical, since `beforeSend` gets a copy. Returns the removed fields.
  */
 function removeFrom(context: JsonObject, spare: JsonObject): JsonObject {
   const removed: JsonObject = {};

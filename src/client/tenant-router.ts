@@ -20,11 +20,11 @@ import { TenantThrew } from '../destinations/tenant-threw.js';
 export interface TenantRouterOptions {
   /** Names of the sources whose messages are delivered. */
   sources: readonly string[];
-  /** Whose event a message is, if nobody has said so. */
+  /** Returns the tenant of a message if neither the call nor the source names one. */
   tenantOf: (message: AnalyticsMessage) => string | undefined;
-  /** Whether `tenantOf` is the application's own, which may look at any field. */
+  /** Whether `tenantOf` is the application's own function, which may look at any field. */
   isOwnTenantOf?: boolean;
-  /** Called where `tenantOf` returns something other than a text or nothing. Its message is nobody's. */
+  /** Called if `tenantOf` returns anything but a string or nothing. The message then belongs to no tenant. */
   onWrongTenant?: (returned: unknown) => void;
   /** The name that `integrations` uses for destinations. */
   destinationName: string;
@@ -34,28 +34,28 @@ export interface TenantRouterOptions {
 
 type Records = readonly DestinationRecord[];
 
-/** A destination at run time, prepared for messages to come. */
+/** A destination that was added at run time, prepared for messages to come. */
 interface Prepared {
   readonly id: string;
   readonly tenant: string | undefined;
   readonly selection: EventSelection;
-  /** By the source. */
+  /** Connections by source. */
   readonly connections: Map<string, SourceConnection>;
 }
 
 const NONE: Records = [];
 
 /**
- * Routes a message to the destinations of the options, to those of its tenant, and to those at run time that
- * have no tenant. While what it needs is known, the answer is there at once.
+ * Routes a message to the destinations in the options, to those of its tenant, and to those added at run time that have
+ * no tenant. Answers at once while these are known.
  */
 export class TenantRouter implements Router {
   readonly forwards = false;
   readonly isReady = true;
   private readonly sources: ReadonlySet<string>;
-  /** By the list that the directory returned, which is the same one until something changes. */
+  /** By the list that the directory returned, which is the same list until something changes. */
   private readonly prepared = new WeakMap<Records, readonly Prepared[]>();
-  /** The look-ups of a route. */
+  /** The look-ups that a route waits for. */
   private readonly awaited = new WeakMap<Promise<Route>, readonly Promise<Records>[]>();
   private readonly context = new OwnContext();
 
@@ -90,7 +90,7 @@ export class TenantRouter implements Router {
     if (!this.sources.has(source)) return fixed;
     const owner = this.findOwner(message, tenant);
     if (typeof owner !== 'string') return Promise.reject(owner);
-    // Most messages end here, and most tenants have no destinations: one look at the clock is enough for both.
+    // Most messages end here, since most tenants have no destinations. One look at the clock is enough for both lists.
     if (this.directory.isFresh) {
       const shared = this.directory.remembered('');
       const own = owner === '' ? NONE : this.directory.remembered(owner);
@@ -99,7 +99,7 @@ export class TenantRouter implements Router {
         return this.joined(fixed, [shared, own], source, message, filter);
       }
     }
-    // Whoever sends over HTTP may name any number of tenants: the other sources and the calls have turns of their own.
+    // A sender over HTTP may name any number of tenants, so each source takes turns with other sources and with calls.
     const asker = isReceived ? source : '';
     const fields = routedFields(message);
     return this.context.run(() => this.lookedUp(fixed, owner, asker, source, fields, filter));
@@ -125,7 +125,7 @@ export class TenantRouter implements Router {
     for (const lookup of this.awaited.get(route) ?? []) this.directory.abandon(lookup);
   }
 
-  /** The tenant whose event a message is; `''` for nobody's. */
+  /** Returns the tenant of a message, `''` if none, or a `TenantThrew` if `tenantOf` throws. */
   private findOwner(message: AnalyticsMessage, given: string | undefined): string | TenantThrew {
     if (given !== undefined) return given;
     try {
@@ -134,7 +134,7 @@ export class TenantRouter implements Router {
       if (!isAbsent(tenant)) this.options.onWrongTenant?.(tenant);
       return '';
     } catch (error) {
-      // Nothing is guessed, and the call itself goes on.
+      // The tenant is not guessed, and the call itself does not fail.
       return new TenantThrew(error);
     }
   }
@@ -221,7 +221,7 @@ export class TenantRouter implements Router {
   }
 }
 
-/** What a message needs while its destinations are looked up. As an object it takes far more memory than its body. */
+/** Returns the fields that are needed during a look-up. The whole message takes far more memory than its body. */
 function routedFields(message: AnalyticsMessage): RoutedFields {
   const { type, integrations } = message;
   // Options of a destination count as `true`.

@@ -1,6 +1,6 @@
 import { AnalyticsError } from './analytics.error.js';
 
-/** The application has no console, or a test records it. */
+/** The application has no console, or runs with AnalyticsTestingModule. */
 export class ConsoleDisabledError extends AnalyticsError {
   readonly code = 'CONSOLE_DISABLED';
 
@@ -21,7 +21,7 @@ export class ConsoleLinkKeyError extends AnalyticsError {
   }
 }
 
-/** A link to the console was asked for with wrong fields. */
+/** A link to the console was requested with wrong fields. */
 export class InvalidConsoleLinkError extends AnalyticsError {
   readonly code = 'INVALID_CONSOLE_LINK';
 

@@ -11,7 +11,7 @@ export class DestinationNotFoundError extends AnalyticsError {
     super(`No destination has the id "${destination}". ${remedy}`);
   }
 
-  /** A job names it, which is kept as failed. */
+  /** Returns the error for a job that names such a destination. The job is kept as failed. */
   static inJob(destination: string): DestinationNotFoundError {
     const remedy =
       'Its messages are kept as failed and sent nowhere else; give one of `webhooks` or `customDestinations` ' +
@@ -34,26 +34,26 @@ export class OtherApplicationError extends AnalyticsError {
 }
 
 /**
- * Throw it in `deliver` of a custom destination, or give it as the `error` of a message, if another attempt
- * would fail as well: the messages are kept as failed at once.
+ * Throw this error in `deliver` of a custom destination, or give it as the `error` of a message, if another attempt
+ * would fail as well. The messages are then kept as failed at once.
  */
 export class PermanentDeliveryError extends AnalyticsError {
   readonly code = 'PERMANENT_DELIVERY';
 }
 
-/** Most destinations that an error names. */
+/** Maximum number of destinations that an error names. */
 const MAX_NAMED = 5;
 
-/** A replay has left out destinations that could not be looked up. Everything else of it was done. */
+/** A replay left out destinations that could not be looked up. The rest of the replay was done. */
 export class ReplayIncompleteError extends AnalyticsError {
   readonly code = 'REPLAY_INCOMPLETE';
-  /** The ids of those that were left out. */
+  /** Ids of the destinations that were left out. */
   readonly destinations: readonly string[];
 
   constructor(
-    /** How many messages are delivered again. */
+    /** Number of messages delivered again. */
     readonly replayed: number,
-    /** Why each of them could not be looked up. */
+    /** Why each destination could not be looked up, by its id. */
     reasons: ReadonlyMap<string, unknown>,
   ) {
     const ids = [...reasons.keys()];
@@ -108,7 +108,7 @@ export class AddressRefusedError extends AnalyticsError {
   }
 }
 
-/** A receiver did not answer before the deadline, connecting included. The message is retried. */
+/** A receiver did not answer before the deadline, which covers connecting too. The message is retried. */
 export class ReceiverTimeoutError extends AnalyticsError {
   readonly code = 'TIMEOUT';
 
@@ -172,7 +172,7 @@ export class InvalidJobError extends AnalyticsError {
   }
 }
 
-/** Failed messages are asked for, or are to be replayed, by a filter with a wrong name or a wrong value. */
+/** A filter of messages or deliveries has a wrong name or a wrong value. */
 export class InvalidFilterError extends AnalyticsError {
   readonly code = 'INVALID_FILTER';
 

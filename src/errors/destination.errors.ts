@@ -2,15 +2,15 @@ import { AnalyticsError } from './analytics.error.js';
 import { type OptionProblem, withProblems } from './option-problem.js';
 
 /**
- * A destination was given wrong fields, or the application's own store holds one like that. All problems are in one
- * list, in the words of the module's options.
+ * A destination was given wrong fields, or the application's own store holds such a destination. All problems are in
+ * one list, in the words of the module's options.
  */
 export class InvalidDestinationError extends AnalyticsError {
   readonly code = 'INVALID_DESTINATION';
 
   constructor(
     readonly problems: readonly OptionProblem[],
-    /** The id of a stored one. Messages for it are kept as failed. */
+    /** Id of the destination, if it is stored. Messages for it are kept as failed. */
     readonly destination?: string,
   ) {
     super(
@@ -29,14 +29,14 @@ export class DestinationLimitError extends AnalyticsError {
   readonly code = 'DESTINATION_LIMIT';
 
   constructor(
-    /** Destinations that a tenant may have. */
+    /** Number of destinations that a tenant may have. */
     readonly limit: number,
   ) {
     super(`The tenant has ${limit} destinations, and may have no more. Delete one of them first.`);
   }
 }
 
-/** A destination was changed by somebody else since the caller read it, or each time that a change was tried. */
+/** Somebody else changed a destination since the caller read it, or each time that the change was tried. */
 export class DestinationChangedError extends AnalyticsError {
   readonly code = 'DESTINATION_CHANGED';
 
@@ -67,7 +67,7 @@ export class DestinationsReadOnlyError extends AnalyticsError {
   }
 }
 
-/** A destination that is configured in code was to be changed by a call. */
+/** A call tried to change a destination that is configured in code. */
 export class DestinationConfiguredError extends AnalyticsError {
   readonly code = 'DESTINATION_CONFIGURED';
 
@@ -79,7 +79,7 @@ export class DestinationConfiguredError extends AnalyticsError {
   }
 }
 
-/** `DestinationsService` is used in an application without the option, or in one that a test records. */
+/** `DestinationsService` is used without the option `destinations`, or with AnalyticsTestingModule. */
 export class DestinationsDisabledError extends AnalyticsError {
   readonly code = 'DESTINATIONS_DISABLED';
 
@@ -116,7 +116,7 @@ export class DestinationStoreTimeoutError extends AnalyticsError {
   constructor(
     /** The method that was called. */
     readonly method: string,
-    /** In milliseconds. */
+    /** The time limit, in milliseconds. */
     readonly timeout: number,
   ) {
     super(
@@ -134,9 +134,9 @@ export class DestinationWriteTimeoutError extends AnalyticsError {
   readonly code = 'DESTINATION_WRITE_TIMEOUT';
 
   constructor(
-    /** Which was called. */
+    /** The method that was called. */
     readonly method: string,
-    /** In milliseconds. */
+    /** The time limit, in milliseconds. */
     readonly timeout: number,
   ) {
     super(

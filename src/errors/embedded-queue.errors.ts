@@ -1,9 +1,9 @@
 import { AnalyticsError } from './analytics.error.js';
 
-/** What V8, Node and PostgreSQL say where there is no room in memory. */
+/** Matches what V8, Node and PostgreSQL say when there is no memory left. */
 const NO_MEMORY = /(could not|cannot) allocate memory|out of memory|\bENOMEM\b|allocation failed/i;
 
-/** What Node and PostgreSQL say where the process, or the system, has no file handle left (`EMFILE`, `ENFILE`). */
+/** Matches what Node and PostgreSQL say when the process or the system has no file handle left (`EMFILE`, `ENFILE`). */
 const NO_HANDLE = /no file descriptors available|too many open files|\b(EMFILE|ENFILE)\b/i;
 
 /** PostgreSQL's code for a page that it cannot read. */
@@ -26,8 +26,8 @@ function lacksHandle(error: unknown): boolean {
 }
 
 /**
- * What an error says; `undefined` if it says nothing. One that comes from a thread may be neither a native error nor an
- * instance of `Error`.
+ * Returns the message of an error, or `undefined` if it has none. An error from a thread may be neither a native error
+ * nor an instance of `Error`.
  */
 export function messageOf(error: unknown): string | undefined {
   return typeof error === 'object' && error !== null && 'message' in error
@@ -35,14 +35,14 @@ export function messageOf(error: unknown): string | undefined {
     : undefined;
 }
 
-/** PostgreSQL's code of an error, if it has one. As above, it may be no native error. */
+/** Returns PostgreSQL's code of an error, if it has one. As above, the error may not be a native error. */
 export function sqlStateOf(error: unknown): unknown {
   return typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
 }
 
 /**
- * The embedded queue's folder cannot be opened: no permission, a full disk, files of another PostgreSQL, no memory, no file
- * handle.
+ * The embedded queue's folder cannot be opened: no permission, a full disk, files of another PostgreSQL, no memory, no
+ * file handle.
  */
 export class EmbeddedQueueOpenError extends AnalyticsError {
   readonly code = 'EMBEDDED_QUEUE_OPEN_FAILED';
@@ -74,7 +74,7 @@ export class EmbeddedQueueLockedError extends AnalyticsError {
   constructor(
     /** Absolute path of the folder. */
     readonly dataDir: string,
-    /** Process that holds it, if known: not that of another container, whose numbers are its own. */
+    /** Id of the process that holds the folder, if known. Not known in another container, which has its own ids. */
     readonly pid: number | undefined,
   ) {
     super(
@@ -92,8 +92,8 @@ function ownerName(pid: number | undefined): string {
 }
 
 /**
- * The embedded database, or its thread, crashed, or its folder was removed. It takes no more statements until it is opened
- * again.
+ * The embedded database or its thread crashed, or its folder was removed. The database takes no more statements until
+ * it is opened again.
  */
 export class EmbeddedQueueBrokenError extends AnalyticsError {
   readonly code = 'EMBEDDED_QUEUE_BROKEN';
@@ -138,8 +138,8 @@ export class EmbeddedQueueUnclosedError extends AnalyticsError {
 }
 
 /**
- * Maintenance of the embedded database failed. The next round tries again, and no job is harmed, unless the cause names a
- * damaged page (`XX001`).
+ * Maintenance of the embedded database failed. The next round tries again, and no job is harmed, unless the cause names
+ * a damaged page (`XX001`).
  */
 export class EmbeddedQueueUpkeepError extends AnalyticsError {
   readonly code = 'EMBEDDED_QUEUE_UPKEEP_FAILED';
@@ -162,7 +162,7 @@ function whatKeepsIt(cause: unknown): string {
 /** The embedded queue cannot lock its folder here: there is no build of `fs-native-extensions` for the platform. */
 export class EmbeddedQueuePlatformError extends AnalyticsError {
   readonly code = 'EMBEDDED_QUEUE_PLATFORM';
-  /** Such as `linux-x64`. */
+  /** The platform, such as `linux-x64`. */
   readonly platform = `${process.platform}-${process.arch}`;
 
   constructor(options?: ErrorOptions) {

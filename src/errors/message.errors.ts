@@ -24,7 +24,7 @@ export class MessageTooLargeError extends AnalyticsError {
   constructor(
     /** Bytes of the serialised message in UTF-8. */
     readonly bytes: number,
-    /** The limit that it passed, in bytes. */
+    /** The limit that the message exceeds, in bytes. */
     readonly limit: number,
   ) {
     super(
@@ -39,7 +39,7 @@ export class MessageRefusedError extends AnalyticsError {
   readonly code = 'MESSAGE_REFUSED';
 
   constructor(
-    /** The reason, without any content of the message. Of several, the reason of the first one. */
+    /** The reason, without any content of the message. If there are several reasons, the first of them. */
     readonly reason: string,
     /** How many messages of the operation were refused. */
     readonly count = 1,
@@ -63,7 +63,7 @@ export class EventViolationError extends AnalyticsError {
   }
 }
 
-/** A call, an option of one or a decorator names a source that does not exist. */
+/** A call, an option of a call or a decorator names a source that does not exist. */
 export class UnknownSourceError extends AnalyticsError {
   readonly code = 'UNKNOWN_SOURCE';
 

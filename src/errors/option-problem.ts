@@ -8,7 +8,7 @@ export interface OptionProblem {
   given: string;
 }
 
-/** One line for each problem, after what they are wrong with. */
+/** Returns a text, followed by one line for each problem. */
 export function withProblems(text: string, problems: readonly OptionProblem[]): string {
   const lines = problems.map(
     ({ path, expected, given }) => `  - \`${path}\`: expected ${expected}, got ${given}`,

@@ -1,10 +1,10 @@
 import { AnalyticsError } from './analytics.error.js';
 
-/** `within()` was called without the option `outbox`, or the outbox was asked for where it is not open. */
+/** `within()` was called without the option `outbox`, or OutboxService was used without an open outbox. */
 export class OutboxNotConfiguredError extends AnalyticsError {
   readonly code = 'OUTBOX_NOT_CONFIGURED';
 
-  /** @param isConfigured whether there is one, and this process does not open it */
+  /** @param isConfigured whether there is an outbox that this process does not open */
   constructor(isConfigured = false) {
     super(
       isConfigured
@@ -42,7 +42,7 @@ export class OutboxTableError extends AnalyticsError {
 
   /**
    * @param fault what is wrong with it, as the end of a sentence
-   * @param whatToDo in sentences
+   * @param whatToDo what to do about it, in sentences
    */
   constructor(
     /** The table with its schema. */
@@ -63,7 +63,7 @@ export class UnsupportedOutboxDatabaseError extends AnalyticsError {
 
   /**
    * @param fault what is wrong with it, as the end of a sentence
-   * @param whatToDo in sentences
+   * @param whatToDo what to do about it, in sentences
    */
   constructor(
     fault: string,

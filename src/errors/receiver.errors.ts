@@ -29,7 +29,7 @@ export class WebhookVerificationError extends AnalyticsError {
   }
 }
 
-/** A webhook's body was parsed, and its bytes, which are what was signed, were not kept or not passed on. */
+/** A webhook's body was parsed, but the signed bytes of the body were not kept or not passed on. */
 export class RawBodyMissingError extends AnalyticsError {
   readonly code = 'RAW_BODY_MISSING';
 
@@ -43,7 +43,7 @@ export class RawBodyMissingError extends AnalyticsError {
   }
 }
 
-/** The secret to verify with is missing or empty. With an empty one, anybody could sign. */
+/** The secret to verify with is missing or empty. With an empty secret, anybody could sign. */
 export class InvalidSecretError extends AnalyticsError {
   readonly code = 'INVALID_SECRET';
 

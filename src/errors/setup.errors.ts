@@ -108,7 +108,7 @@ export class MissingPackageError extends AnalyticsError {
 /** Whether `import(packageName)` failed because the package is absent. */
 export function isPackageMissing(cause: unknown, packageName: string): boolean {
   return (
-    // An error from a loader hook of Node is no native error, and one from a test runner is no instance of
+    // An error from a loader hook of Node is not a native error, and an error from a test runner is not an instance of
     // `Error`.
     (types.isNativeError(cause) || cause instanceof Error) &&
     'code' in cause &&
@@ -123,7 +123,7 @@ export function isPackageMissing(cause: unknown, packageName: string): boolean {
 export class UnsupportedAdapterError extends AnalyticsError {
   readonly code = 'UNSUPPORTED_ADAPTER';
 
-  /** @param api as a sentence begins with it */
+  /** @param api name of the API, as the beginning of a sentence */
   constructor(adapter: string, api: string) {
     super(
       `${api} cannot be mounted on the HTTP adapter "${adapter}". Use @nestjs/platform-express or ` +

@@ -5,15 +5,15 @@ import { beginningOf } from '../shared/beginning-of.js';
 /** What became of a call: it is on its way, nobody wants it, or it was not accepted. */
 export type LiveOutcome = 'taken' | 'dropped' | 'refused';
 
-/** A call, as somebody who watches sees it. */
+/** A call as it is shown to somebody who watches. */
 export interface LiveEvent {
-  /** When it was made, in milliseconds since the epoch. */
+  /** Time of the call, in milliseconds since the epoch. */
   at: number;
   outcome: LiveOutcome;
-  /** Why it was not taken. */
+  /** Why the call was not taken. */
   reason?: string | undefined;
   source?: string | undefined;
-  /** Whose event it is; absent for nobody's. */
+  /** Tenant of the event; absent if there is none. */
   tenant?: string | undefined;
   type?: string | undefined;
   /** Name of the event, the page or the screen. */
@@ -21,9 +21,9 @@ export interface LiveEvent {
   userId?: string | undefined;
   anonymousId?: string | undefined;
   messageId?: string | undefined;
-  /** JSON text of the message; absent where there is none. */
+  /** JSON text of the message; absent if there is none. */
   json?: string | undefined;
-  /** `json` is only the beginning of it. */
+  /** Whether `json` is only the beginning of the text. */
   isCut?: true;
 }
 
@@ -35,17 +35,17 @@ export type ShownMessage = Pick<
 
 /** What is known of a call. */
 export interface LiveCall {
-  /** When it was made, in milliseconds since the epoch. @default now */
+  /** Time of the call, in milliseconds since the epoch. @default now */
   at?: number | undefined;
   source?: string | undefined;
-  /** Whose event it is, where the call or the source has said so. */
+  /** Tenant of the event, if the call or the source names one. */
   tenant?: string | undefined;
   type?: string | undefined;
-  /** After `beforeSend`, which may have removed what nobody should see. */
+  /** The message after `beforeSend`, which may have removed contents that nobody should see. */
   message?: AnalyticsMessage | undefined;
-  /** What is shown of the message, where the message itself is not kept. @default made of the message */
+  /** What is shown of the message, if the message itself is not kept. @default made of the message */
   shown?: ShownMessage | undefined;
-  /** The name of the event where there is no message. */
+  /** Name of the event if there is no message. */
   name?: string | undefined;
 }
 
@@ -54,7 +54,7 @@ const MAX_JSON = 8_000;
 /** Longest name, id or reason that is shown, in characters. */
 const MAX_TEXT = 500;
 
-/** @param tenant whose event it is */
+/** @param tenant tenant of the event */
 export function liveEvent(
   outcome: LiveOutcome,
   { at = Date.now(), source, type, name, message, shown = message && shownOf(message) }: LiveCall,
@@ -65,10 +65,10 @@ export function liveEvent(
 }
 
 /**
- * A call with what is shown of its message in place of the message, which takes far more memory, and whose objects
- * its caller may change.
+ * Returns a call with what is shown of its message in place of the message. The message takes far more memory, and the
+ * caller may change its objects.
  *
- * @param owner whose event it is; `''` for nobody's
+ * @param owner tenant of the event; `''` if there is none
  */
 export function withoutMessage<T extends LiveCall>(call: T, owner: string): T {
   const { message, tenant = owner === '' ? undefined : owner } = call;
@@ -90,7 +90,7 @@ function shownOf(message: AnalyticsMessage): ShownMessage {
   };
 }
 
-/** `undefined` for what JSON cannot hold: no call fails because somebody watches. */
+/** Returns JSON text, or `undefined` for what JSON cannot hold: no call fails because somebody watches. */
 function jsonOf(message: AnalyticsMessage): string | undefined {
   try {
     return stringify({ ...message });

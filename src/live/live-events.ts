@@ -11,52 +11,52 @@ import { ALL_EVENTS, type LiveFeed } from './live-feed.js';
 const CHECK_INTERVAL = 2_000;
 /** How often events are added to the feed, in milliseconds. */
 const APPEND_INTERVAL = 250;
-/** Events of a scope that are added at once. The rest are only counted, so that watching never slows a process. */
+/** Maximum number of a scope's events added at once. The rest are only counted, so watching never slows a process. */
 const MAX_EVENTS = 50;
 /**
- * Events of all scopes that wait for the answer whether anybody watches. The rest are only counted, except those of scopes
- * that were watched before.
+ * Maximum number of events of all scopes that wait until it is known whether anybody watches. The rest are only
+ * counted, except in scopes that were watched before.
  */
 const MAX_UNDECIDED = 500;
 /**
- * Scopes for which events wait, or are counted, until then, with the same exception. Whoever sends over HTTP may name any
- * number of tenants.
+ * Maximum number of scopes for which events wait, or are counted, until then, with the same exception. A sender over
+ * HTTP may name any number of tenants.
  */
 const MAX_SCOPES = 10_000;
 
 /** Events of a scope that are not in the feed yet. */
 interface Waiting {
-  /** JSON texts. */
+  /** JSON texts of the events. */
   events: string[];
   skipped: number;
 }
 
 export interface LiveEventsParts {
   feed: Pick<LiveFeed, 'watched' | 'append'>;
-  /** Whose event a message is, if nobody has said so. */
+  /** Returns the tenant of a message if neither the call nor the source names one. */
   tenantOf: (message: AnalyticsMessage) => string | undefined;
   /** @default the system's */
   clock?: Clock;
 }
 
 /**
- * Shows calls to those who watch, in whatever process they do. While calls are made, the feed is asked every two
- * seconds whether anybody watches. If nobody does, a call costs no more than a look at a flag. The first calls
- * after a pause wait in memory for the answer, so that somebody who watches a quiet application misses nothing.
+ * Shows calls to those who watch, in any process. While calls are made, the feed is asked every two seconds whether
+ * anybody watches. If nobody does, a call costs no more than a look at a flag. The first calls after a pause wait in
+ * memory for the answer, so that somebody who watches a quiet application misses nothing.
  */
 export class LiveEvents implements OnApplicationShutdown {
   private readonly clock: Clock;
   /** The scopes that are watched; `undefined` while that is not known. */
   private watched: ReadonlySet<string> | undefined;
-  /** Those that were when it was last known: most often they still are, and what others send must hide none of them. */
+  /** Scopes that were watched when last known. Most often they still are, and other scopes must not crowd them out. */
   private lastWatched: ReadonlySet<string> = new Set();
   private waiting = new Map<string, Waiting>();
-  /** Events that wait since it was last known who watches. */
+  /** Number of events that wait until it is known who watches. */
   private undecided = 0;
   private isChecking = false;
   private checkTimer: Timer | undefined;
   private appendTimer: Timer | undefined;
-  /** Errors that were shown where they were thrown, and are seen again where they are caught. */
+  /** Errors that were shown when they were thrown, and that come here again when they are caught. */
   private readonly shown = new WeakSet<object>();
   private isClosed = false;
 
@@ -64,12 +64,12 @@ export class LiveEvents implements OnApplicationShutdown {
     this.clock = parts.clock ?? SYSTEM_CLOCK;
   }
 
-  /** Whether somebody watches, or may watch. Ask before doing anything for `add`. */
+  /** Whether somebody watches, or may watch. Check this before doing any work for `add`. */
   get isWatched(): boolean {
     return this.watched?.size !== 0;
   }
 
-  /** Somebody has begun to watch here, which other processes find out with their next question. */
+  /** Called when somebody has begun to watch in this process. Other processes learn of it at their next check. */
   onWatched(): void {
     this.watched = undefined;
   }
@@ -94,7 +94,7 @@ export class LiveEvents implements OnApplicationShutdown {
       if (isLate || waiting.events.length >= MAX_EVENTS) waiting.skipped++;
       else {
         const due = scope === ALL_EVENTS ? reason : forTenant;
-        // Most often the same text is for both.
+        // Most often both scopes get the same text.
         if (event === undefined || due !== told) event = textOf(outcome, call, tenant, due);
         told = due;
         waiting.events.push(event);
@@ -113,7 +113,7 @@ export class LiveEvents implements OnApplicationShutdown {
     if (!this.isWatched || typeof error !== 'object' || error === null || this.shown.has(error)) return;
     this.shown.add(error);
     if (error instanceof AnalyticsError) this.add('refused', call, error.message);
-    // The texts of other errors may hold what was to be sent.
+    // The texts of other errors may hold contents of the call.
     else this.add('refused', call, `it threw ${thrownAt(error)}`, 'it threw');
   }
 
@@ -130,12 +130,12 @@ export class LiveEvents implements OnApplicationShutdown {
       const owner: unknown = this.parts.tenantOf(message);
       return typeof owner === 'string' ? owner : undefined;
     } catch {
-      // The message is refused for it, and that is shown.
+      // The message is refused for this reason, and the refusal is shown.
       return undefined;
     }
   }
 
-  /** Where an event of a scope waits; `undefined` if nobody watches it, or too many others may be watched. */
+  /** Returns a scope's waiting events; `undefined` if nobody watches it, or too many other scopes may be watched. */
   private waitingOf(scope: string): Waiting | undefined {
     let waiting = this.waiting.get(scope);
     if (waiting !== undefined) return waiting;
@@ -150,7 +150,7 @@ export class LiveEvents implements OnApplicationShutdown {
     this.isChecking = true;
     const scopes = this.parts.feed.watched().then(
       (names) => (this.lastWatched = new Set(names)),
-      // Whoever watches hears that the database is away.
+      // Those who watch learn from their own stream that the database is away.
       () => new Set<string>(),
     );
     void scopes.then((watched) => {
@@ -164,7 +164,7 @@ export class LiveEvents implements OnApplicationShutdown {
     this.watched = watched;
     this.undecided = 0;
     for (const scope of this.waiting.keys()) if (!watched.has(scope)) this.waiting.delete(scope);
-    // One may be left from before somebody began to watch here.
+    // A timer may be left from before somebody began to watch in this process.
     this.checkTimer?.cancel();
     this.checkTimer = this.clock.afterUnlessIdle(CHECK_INTERVAL, () => {
       this.watched = undefined;
@@ -184,7 +184,7 @@ export class LiveEvents implements OnApplicationShutdown {
     const taken = this.waiting;
     this.waiting = new Map();
     for (const [scope, { events, skipped }] of taken) {
-      // Whoever watches hears that the database is away, and then sees what comes after it is back.
+      // Those who watch learn from their own stream that the database is away, and see later events once it is back.
       this.parts.feed.append(scope, events, skipped).catch(() => undefined);
     }
   }

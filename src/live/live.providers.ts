@@ -8,8 +8,8 @@ import type { LiveFeed } from './live-feed.js';
 /** Injection token of the `LiveFeed`; `undefined` in an application without destinations at run time. */
 export const LIVE_FEED = Symbol('nestjs-analytics:live-feed');
 
-// The console needs these destinations, so an application without them loads nothing of it. One with them may
-// have its console in another process.
+// The console needs destinations at run time, so an application without them loads no feed. An application with them
+// may have its console in another process.
 async function createFeed(
   { destinations, connection }: ResolvedOptions,
   { storage }: QueueBackend,

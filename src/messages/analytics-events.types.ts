@@ -36,8 +36,8 @@ export type PlainEventName = {
 }[EventName];
 
 /**
- * The name of an event that can be tracked without properties. For an unknown name the compiler then lists the events, and
- * for one that needs properties it says that they are missing.
+ * The name of an event that can be tracked without properties. For an unknown name the compiler then lists the events,
+ * and for one that needs properties it says that they are missing.
  */
 export type EventAlone<E extends string> = E extends EventName
   ? TakesNoProperties<E> extends true

@@ -1,19 +1,19 @@
 /**
- * What has fields to be sent. Built-in objects have none, and a function is called for the value: each has one of these
- * members. Any other object fits, be it of an interface or a class.
+ * An object with fields to send. Built-in objects have no such fields, and a function is called to get the value. Each
+ * of them has one of these members, so it does not fit. Any other object fits, whether of an interface or a class.
  */
 interface WithFields {
-  /** Arrays, maps, sets and buffers have it. */
+  /** Excludes arrays, maps, sets and buffers. */
   readonly [Symbol.iterator]?: never;
-  /** Functions and classes. */
+  /** Excludes functions and classes. */
   readonly [Symbol.hasInstance]?: never;
-  /** Regular expressions. */
+  /** Excludes regular expressions. */
   readonly [Symbol.match]?: never;
-  /** Promises, and what else is awaited. */
+  /** Excludes promises and other thenables. */
   readonly then?: never;
-  /** Dates. */
+  /** Excludes dates. */
   readonly getTime?: never;
 }
 
-/** Any object with fields: of an interface, a class or as a literal, which may have any. */
+/** Any object with fields: of an interface, of a class, or a literal with any fields. */
 export type Fields = (object & WithFields) | Record<string, unknown>;

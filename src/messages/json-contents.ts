@@ -3,8 +3,8 @@ import type { JsonObject } from './message.types.js';
 import { kindWithoutFields } from './value-kind.js';
 
 /**
- * Whether there is a `{}` below the fields of the body; JSON also writes a `Set` like that. Nearly always
- * there is none, and the body need not be searched.
+ * Whether there is a `{}` below the fields of the body; JSON also writes a `Set` like that. Nearly always there is no
+ * `{}`, and the body need not be searched.
  */
 export function mayHideContents(body: JsonObject, json: string): boolean {
   if (!json.includes('{}')) return false;

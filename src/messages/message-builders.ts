@@ -95,7 +95,7 @@ const BUILDERS: MessageBuilders = {
     timestamp: stamp.timestamp,
     context: stamp.context,
     integrations: stamp.integrations,
-    // In the form in which messages are sent, so that the user's messages are found by it.
+    // In the form in which messages are sent, so that the user's messages are found by this id.
     userId: requiredString(fields, 'userId').toWellFormed(),
   }),
 };

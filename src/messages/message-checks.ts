@@ -2,7 +2,7 @@ import { InvalidMessageError } from '../errors/message.errors.js';
 import type { Integrations, JsonObject } from './message.types.js';
 import { describeKind, isBlank, isJsonObject } from './value-kind.js';
 
-/** It becomes the value of a header, where leading and trailing blanks would be lost. */
+/** The messageId becomes the value of a header, where leading and trailing blanks would be lost. */
 const MESSAGE_ID = /^(?! )[\x20-\x7e]{1,100}(?<! )$/;
 
 /** Whether a field counts as not given. */
@@ -31,9 +31,9 @@ export function requiredString(fields: JsonObject, field: string): string {
 }
 
 /**
- * An object field as JSON sees it, `{}` if absent. If it has a `toJSON`, this is what that returns. `toJSON`
- * is called here and not again when the message is serialised, so that the checked value is the one that is
- * sent. Returns a copy, one level deep, without the class of the caller's object.
+ * Returns an object field as JSON sees it, or `{}` if absent: the result of its `toJSON`, if it has one. `toJSON` is
+ * called here and not again when the message is serialised, so that the checked value is sent. The result is a copy,
+ * one level deep, without the class of the caller's object.
  */
 export function objectOf(fields: JsonObject, field: string): JsonObject {
   const value = fields[field];

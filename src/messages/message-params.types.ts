@@ -11,15 +11,15 @@ export interface CommonParams {
   /** When it happened, a `Date` or an ISO 8601 string; for historical import. @default now */
   timestamp?: Date | string | undefined;
   /**
-   * 1 to 100 printable ASCII characters without a blank at either end. Receivers drop duplicates by it. @default a random
-   * UUID
+   * 1 to 100 printable ASCII characters without a blank at either end. Receivers drop duplicates by it.
+   * @default a random UUID
    */
   messageId?: string | undefined;
 }
 
 /**
- * At least one of `userId` and `anonymousId` is required. Keep this order: the compiler explains errors by the last member,
- * which is the one that most calls mean.
+ * At least one of `userId` and `anonymousId` is required. Keep this order: the compiler explains errors by the last
+ * member, which is the one that most calls mean.
  */
 export type IdentityParams =
   { userId?: string | undefined; anonymousId: string } | { userId: string; anonymousId?: string | undefined };

@@ -3,8 +3,8 @@ export type MessageType = 'identify' | 'track' | 'page' | 'screen' | 'group' | '
 
 /**
  * Which destinations get a message: maps a destination's name or `id` (case-sensitive) to a boolean. All are
- * enabled by default. `All: false` disables those that no key of their own enables. An id wins over a name, and
- * both win over `All`. An options object counts as `true`.
+ * enabled by default. `All: false` disables each destination that no key of its own enables. An id wins over a name,
+ * and both win over `All`. An options object counts as `true`.
  */
 export interface Integrations {
   All?: boolean | undefined;

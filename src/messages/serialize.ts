@@ -32,7 +32,7 @@ export interface SerializedMessage {
  *
  * @param maxBytes limit, in bytes of UTF-8
  * @throws {InvalidMessageError} for what JSON cannot hold: a cycle, a BigInt, a `toJSON` that throws
- * @throws {MessageTooLargeError} above the bound
+ * @throws {MessageTooLargeError} above the limit
  */
 export function serialize(body: JsonObject, maxBytes = MAX_MESSAGE_BYTES): SerializedMessage {
   const json = stringify(body);
@@ -56,14 +56,14 @@ export function stringify(body: JsonObject): string {
   }
 }
 
-/** The error for a field that cannot be serialised, or read at all. @param cause what was thrown then */
+/** Returns the error for a field that cannot be serialised, or not even read. @param cause what was thrown */
 export function unserializable(field: string, cause: unknown): InvalidMessageError {
   const text = `Expected \`${field}\` to be serialisable, ${reasonOf(cause)}`;
   return new InvalidMessageError(field, text, { cause });
 }
 
 /**
- * JSON's escape for half of a surrogate pair, or any other escape, so that none is mistaken for part of
+ * Matches JSON's escape for half of a surrogate pair, or any other escape, so that no escape is mistaken for part of
  * another.
  */
 const ESCAPE = /\\(?:u(?<half>d[89a-f][\da-f]{2})|.)/g;
@@ -90,7 +90,7 @@ function unserializableField(body: JsonObject): string {
   return 'message';
 }
 
-/** The engine distinguishes a cycle and a BigInt only by its messages. They quote none of the values. */
+/** The engine distinguishes a cycle and a BigInt only by its messages, which quote none of the values. */
 function reasonOf(cause: unknown): string {
   const text = cause instanceof Error ? cause.message : '';
   if (cause instanceof UnserializableKind) {

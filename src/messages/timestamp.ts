@@ -32,14 +32,14 @@ export function toTimestamp(value: unknown): string {
 
 let latest = { at: Number.NaN, text: '' };
 
-/** The current time in that form. Cached for the millisecond, in which a burst has hundreds of calls. */
+/** Returns the current time in that form. Cached for the millisecond, in which a burst has hundreds of calls. */
 export function timestampNow(): string {
   const at = Date.now();
   if (at !== latest.at) latest = { at, text: new Date(at).toISOString() };
   return latest.text;
 }
 
-/** Milliseconds since the epoch, UTC without an offset; `NaN` if it is not ISO 8601 or not in the calendar. */
+/** Returns milliseconds since the epoch; `NaN` if it is not ISO 8601 or not in the calendar. UTC without an offset. */
 export function parseIso8601(text: string): number {
   const parts = ISO_8601.exec(text)?.groups;
   if (parts?.date === undefined) return Number.NaN;

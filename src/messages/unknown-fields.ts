@@ -6,7 +6,7 @@ import type { MessageType } from './message.types.js';
 const MAX_WARNINGS = 50;
 const MAX_NAME_LENGTH = 50;
 
-/** This many calls are checked. After that, one in 16, since a busy process should pay nothing for it. */
+/** Number of calls that are all checked. After them, only one in 16 is, since a busy process should pay nothing. */
 const ALL_CALLS = 1_000;
 const ONE_IN = 16;
 

@@ -8,22 +8,23 @@ import { InvalidHeadersError, RawBodyMissingError } from '../errors/receiver.err
 export type IncomingWebhook = RawBodyRequest<{ headers: IncomingHttpHeaders; body?: unknown }>;
 
 /**
- * The bytes of a webhook's body as they arrived. There is no substitute for them: an empty text would be
+ * Returns the bytes of a webhook's body as they arrived. There is no substitute for them: an empty text would be
  * verified instead of the body that the handler gets.
  *
  * @throws {RawBodyMissingError} if there is JSON and the application has not kept its bytes
- * @throws {UnauthorizedException} for any other body, and for none
+ * @throws {UnauthorizedException} for any other body, and if there is no body
  */
 export function rawBodyOf(request: IncomingWebhook): Buffer {
   if (request.rawBody !== undefined) return request.rawBody;
-  // Only JSON, which every delivery is. Nest keeps no other bytes, and a sender of other bodies must not be
-  // able to cause a server error.
+  // Only for JSON, which every delivery is. Nest keeps no bytes of other bodies, and their senders must not be able to
+  // cause a server error.
   if (isJson(request) && hasBody(request)) throw new RawBodyMissingError();
   throw new UnauthorizedException('The webhook is not verified: its body is missing, or is not JSON.');
 }
 
 /**
- * Refuses a body that a framework has parsed, or none. A wrong signature would be the wrong reason for these.
+ * Refuses a body that a framework has parsed, and a missing body. A wrong signature would be the wrong reason for
+ * these.
  *
  * @throws {RawBodyMissingError} for anything but a text or bytes
  */
@@ -50,7 +51,7 @@ export function equalTexts(given: string, expected: string): boolean {
   return givenBytes.length === expectedBytes.length && timingSafeEqual(givenBytes, expectedBytes);
 }
 
-/** Of this media type alone are bytes kept: not of `application/json-patch+json`, which begins like it. */
+/** The only media type whose bytes are kept. `application/json-patch+json`, which begins like it, does not match. */
 const JSON_TYPE = /^application\/json\s*(?:;|$)/i;
 
 function isJson({ headers }: IncomingWebhook): boolean {

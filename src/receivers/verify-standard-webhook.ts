@@ -73,7 +73,7 @@ export function standardKeys(secrets: unknown): HmacKey[] {
   throw new InvalidSecretError('standardWebhooks.secret', `${STANDARD_SECRET}, or an array of such`);
 }
 
-/** Headers from Node, as pairs. Those of `fetch` are pairs already. */
+/** Returns headers as pairs, which the headers of `fetch` are already. */
 function entriesOf(headers: unknown): (readonly [unknown, unknown])[] {
   if (typeof headers !== 'object' || headers === null) throw new InvalidHeadersError('the headers');
   return isPairs(headers) ? [...headers] : Object.entries(headers);
@@ -101,6 +101,6 @@ function checkTimestamp(timestamp: string, tolerance: number): void {
   if (!/^\d{1,12}$/.test(timestamp)) throw new WebhookVerificationError('INVALID_TIMESTAMP');
   const age = Math.floor(Date.now() / 1000) - Number(timestamp);
   if (Math.abs(age) <= tolerance) return;
-  // Also true if `tolerance` is not a number: then nothing is near enough.
+  // Also reached if `tolerance` is not a number: then no timestamp is near enough.
   throw new WebhookVerificationError(age > 0 ? 'TIMESTAMP_TOO_OLD' : 'TIMESTAMP_TOO_NEW');
 }

@@ -19,8 +19,8 @@ import {
 type Secrets = string | readonly string[];
 
 /**
- * A secret, several of which one has to match, or a function that returns them for a request. With the
- * `ModuleRef` it can reach the application's providers.
+ * A secret, several secrets of which one has to match, or a function that returns them for a request. With the
+ * `ModuleRef`, the function can reach the application's providers.
  */
 export type SecretSource =
   Secrets | ((context: ExecutionContext, moduleRef: ModuleRef) => Secrets | Promise<Secrets>);
@@ -34,8 +34,8 @@ export interface WebhookSignatureGuardOptions {
 }
 
 /**
- * Creates a guard for Express and Fastify that lets only webhooks with a valid signature through. It answers
- * all others with 401, and any body that is not JSON. The application has to keep raw bodies:
+ * Creates a guard for Express and Fastify that lets only webhooks with a valid signature through. It answers all other
+ * webhooks, and any body that is not JSON, with 401. The application has to keep raw bodies:
  * `NestFactory.create(AppModule, { rawBody: true })`, and no body parser of its own before it, such as
  * `app.use(express.json())`: on Express, `app.useBodyParser('json', { limit })` does the same and keeps them.
  *
@@ -85,7 +85,7 @@ export function webhookSignatureGuard(options: WebhookSignatureGuardOptions): Ty
   return mixin(WebhookSignatureGuard);
 }
 
-/** An option whose key has no value is an unset variable, which must not turn a check off. */
+/** Checks the secrets. An option whose key has no value is an unset variable, which must not turn a check off. */
 function checkSecrets(options: WebhookSignatureGuardOptions): void {
   const hasShared = 'sharedSecret' in options;
   const hasStandard = 'standardWebhooks' in options;

@@ -2,7 +2,7 @@ import type { QueueStorage } from '../../queue/queue-backend.js';
 import type { LiveFeed } from '../live-feed.js';
 
 /**
- * Only the code of the one that is used is loaded.
+ * Creates the feed, and loads only the code of the kind that is used.
  *
  * @param isOwn whether no other process uses the queue
  */

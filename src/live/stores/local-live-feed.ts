@@ -2,7 +2,7 @@ import { type Clock, SYSTEM_CLOCK } from '../../shared/clock.js';
 import { LIVE_LIMITS, type LiveFeed, type NumberedEvent } from '../live-feed.js';
 
 interface TimedEvent extends NumberedEvent {
-  /** When it was added, on the clock. */
+  /** When the event was added, on the clock. */
   at: number;
 }
 
@@ -13,7 +13,7 @@ interface Scope {
   events: TimedEvent[];
 }
 
-/** The latest events where no other process uses the queue: in memory. */
+/** The latest events in memory, for a queue that no other process uses. */
 export class LocalLiveFeed implements LiveFeed {
   private readonly scopes = new Map<string, Scope>();
 

@@ -7,13 +7,13 @@ const SCOPES = `${SCHEMA}.live_scopes`;
 const EVENTS = `${SCHEMA}.live_events`;
 const NOW = 'clock_timestamp()';
 
-/** Of an event that is told, by the server's clock. */
+/** Earliest time of an event that is shown, by the server's clock. */
 const OLDEST = `${NOW} - interval '${LIVE_LIMITS.eventLifetime} milliseconds'`;
 
-/** Reads the events of all scopes. */
+/** Scans the events of all scopes. */
 const DELETE_OLD = `DELETE FROM ${EVENTS} WHERE at < ${OLDEST}`;
 
-/** Not logged: after a crash of the server nobody looks for what was shown before, and each write costs less. */
+/** Unlogged, so that each write costs less: after a crash of the server, nobody looks for events shown before it. */
 const TABLES = `
   CREATE UNLOGGED TABLE IF NOT EXISTS ${SCOPES} (
     scope text COLLATE "C" PRIMARY KEY,
@@ -30,7 +30,7 @@ const TABLES = `
 
 const WATCHED = `SELECT scope FROM ${SCOPES} WHERE watched_until > ${NOW}`;
 
-/** $1 scope. Every stream runs it every few seconds, so it reads no events of other scopes. */
+/** $1 scope. Every stream runs this statement every few seconds, so it reads no events of other scopes. */
 const WATCH = `
   WITH removed AS (${DELETE_OLD} AND scope = $1)
   INSERT INTO ${SCOPES} AS s (scope, watched_until)
@@ -94,12 +94,12 @@ export class PostgresLiveFeed implements LiveFeed {
     return rows.map(({ number, event }) => ({ number: Number(number), event }));
   }
 
-  /** The process that would have removed them later may have ended. */
+  /** Removes old events if the process that would have removed them may have ended. */
   private removeNowAndThen(): void {
     if (this.clock.now() - this.removedAt >= LIVE_LIMITS.eventLifetime) this.remove();
   }
 
-  /** What nobody watches any more does not stay. */
+  /** Removes old events later, so that they do not stay when nobody watches any more. */
   private removeLater(): void {
     this.removal?.cancel();
     this.removal = this.clock.afterUnlessIdle(LIVE_LIMITS.eventLifetime + LIVE_LIMITS.watchTime, () => {
@@ -109,7 +109,7 @@ export class PostgresLiveFeed implements LiveFeed {
 
   private remove(): void {
     this.removedAt = this.clock.now();
-    // If the server is away, whoever asks or watches next removes them.
+    // If the server is away, a later call of `watched` or `watch` removes them.
     this.tables.look(EVENTS, DELETE_OLD, []).catch(() => undefined);
   }
 }

@@ -4,14 +4,14 @@ import { LIVE_LIMITS, type LiveFeed, type NumberedEvent } from '../live-feed.js'
 
 /** The keys share a hash tag, so that a script finds them on one node of a cluster. */
 const PREFIX = '{nestjs-analytics:live}:';
-/** The scopes, by the time until which they are watched. */
+/** Key of the scopes, by the time until which they are watched. */
 const WATCHED = `${PREFIX}watched`;
 /** How long the number of the latest event is remembered, in milliseconds: longer than anybody stays away. */
 const NUMBER_LIFETIME = 86_400_000;
 
 /**
- * The scopes that are watched, the number of the latest event of one, its events by their numbers, and numbers up to
- * which all events were there, by that time. The version before knows no times.
+ * Returns the keys for a scope: the watched scopes, the number of the scope's latest event, its events by number, and
+ * its `times`: numbers up to which all events were there, by the time of that. The previous version has no `times`.
  */
 function keysOf(scope: string): string[] {
   return [WATCHED, ...['latest', 'events', 'times'].map((name) => `${PREFIX}${name}:${scope}`)];
@@ -21,12 +21,12 @@ const NOW = `
   local time = redis.call('TIME')
   local now = time[1] * 1000 + math.floor(time[2] / 1000)`;
 
-/** The number of the latest event that is too old to be told. */
+/** The number of the latest event that is too old to be shown. */
 const OLD = `
   local oldest = now - ${LIVE_LIMITS.eventLifetime}
   local old = tonumber(redis.call('ZREVRANGEBYSCORE', KEYS[4], oldest, '-inf', 'LIMIT', 0, 1)[1] or '0')`;
 
-/** Notes that all events up to `latest` are there. Numbers of the same time are in the order of their texts. */
+/** Notes that all events up to `latest` are there now. Redis orders numbers of the same time as texts. */
 const NOTE_TIME = `${OLD}
   redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', old)
   redis.call('ZREMRANGEBYSCORE', KEYS[4], '-inf', oldest)
@@ -70,7 +70,7 @@ const READ = new RedisScript(`${NOW}${OLD}
   local after = math.max(tonumber(ARGV[1]), old)
   return redis.call('ZRANGEBYSCORE', KEYS[3], '(' .. after, '+inf', 'LIMIT', 0, ${LIVE_LIMITS.readEvents})`);
 
-/** The latest events on the queue's Redis. They expire with nobody to watch them. */
+/** The latest events on the queue's Redis. They expire if nobody watches. */
 export class RedisLiveFeed implements LiveFeed {
   constructor(private readonly client: RedisCommands) {}
 
