@@ -4,19 +4,22 @@ import type { ResolvedOptions } from '../options/resolved-options.js';
 import { hashUrl } from '../options/webhook-url.js';
 import type { QueuedBatch } from './batch-job.js';
 
-/** Marks of a message that is stored alone, which is small: as many as these, … */
+/** Maximum number of marks of a message that is stored outside a batch: such a message is small. */
 const MOST_OF_MESSAGE = 4;
-/** … and write keys among them. */
+/** Maximum number of write keys among these marks. */
 const MOST_KEYS = 2;
 
-/** Whose a message that was stored is. `uncertain`: another application's, or this one's with another write key. */
+/**
+ * The application that a stored message belongs to. `uncertain`: another application, or this one before its write keys
+ * changed.
+ */
 export type Ownership = 'own' | 'uncertain' | 'other';
 
 /**
- * Marks batches for configured destinations with the write key of their source and the URLs they are for. Another
- * application on the same database, even without a `prefix`, may well have a destination of the same name, such as the
- * default one, and must not send it what is not its own. An application changes a write key, or a URL, but hardly all of
- * them in one deploy.
+ * Marks batches for configured destinations with hashes of their source's write key and of their destination's URLs.
+ * Another application on the same database, even without a `prefix`, may well have a destination of the same name, such
+ * as the default one, and must not send this application's batches to it. A deploy may change a write key or a URL, but
+ * hardly all of them at once.
  */
 export class ApplicationMarks {
   private readonly keys: ReadonlyMap<string, string>;
@@ -38,7 +41,10 @@ export class ApplicationMarks {
     this.own = new Set([...this.ownKeys, ...[...this.urls.values()].flat(), ...this.places]);
   }
 
-  /** `undefined` for a destination at run time, whose id is unique, and for a custom one, which has no URL. */
+  /**
+   * Returns the marks of a batch, or `undefined` for a destination at run time, whose id is unique, and for a custom
+   * destination, which has no URL.
+   */
   of({ destination, source }: Pick<QueuedBatch, 'destination' | 'source'>): string[] | undefined {
     const urls = this.urls.get(destination);
     if (urls === undefined) return undefined;
@@ -47,8 +53,8 @@ export class ApplicationMarks {
   }
 
   /**
-   * Of a message that is stored before it is in a batch: the key of its source and of another one, since not all of them
-   * change at once, and some of its application's places.
+   * Returns the marks of a message that is stored before it is in a batch: the write keys of its source and of another
+   * source, since not all keys change at once, and then hashes of the application's URLs and `prefix`.
    */
   ofMessage(source: string): string[] {
     const key = this.keys.get(source);
@@ -57,14 +63,14 @@ export class ApplicationMarks {
     return [...keys, ...this.places].slice(0, MOST_OF_MESSAGE);
   }
 
-  /** Whose a message that was stored is. Only a write key is certain: several applications may have one receiver. */
+  /** Returns whose a stored message is. Only a write key is certain, since applications may share a receiver. */
   ownershipOf({ marks }: Pick<QueuedBatch, 'marks'>): Ownership {
     if (marks === undefined) return 'own';
     if (marks.some((mark) => this.ownKeys.has(mark))) return 'own';
     return marks.some((mark) => this.places.has(mark)) ? 'uncertain' : 'other';
   }
 
-  /** Whether a destination is in this process's options, and its batches are marked. */
+  /** Whether this process's options name a destination, so that its batches are marked. */
   isConfigured(destination: string): boolean {
     return this.urls.has(destination);
   }
@@ -76,8 +82,8 @@ export class ApplicationMarks {
 }
 
 /**
- * What an application keeps when its write keys change: its URLs and its `prefix`, which have to be the same together. The
- * URL of an `endpoint` tells nothing, since all that forward to it have it.
+ * Returns the marks that an application keeps when its write keys change: hashes of its URLs, each together with its
+ * `prefix`. The URL of an `endpoint` identifies no application, since all that forward to it share it.
  */
 function placesOf({ webhooks, prefix }: Pick<ResolvedOptions, 'webhooks' | 'prefix'>): string[] {
   const urls = webhooks.flatMap((destination) => destination.urls.map(hashUrl));

@@ -9,12 +9,12 @@ import { type Estimate, MessageTally } from './message-tally.js';
 import { PartitionStore } from './partition-store.js';
 import type { BatchJobQueue, QueueStorage } from './queue-backend.js';
 
-/** Messages that are read of jobs whose ids end alike, at most. Each job has one or more. */
+/** Maximum number of messages read from jobs whose ids have the same suffix. Each job has at least one message. */
 const MESSAGES = 20_000;
 /** Jobs read at once: the largest hold a megabyte each. */
 const PAGE = 10;
 
-/** Jobs of one partition whose ids end alike, or do not tell their destination. */
+/** Jobs of one partition whose ids have the same suffix, or no suffix that tells their destination. */
 interface JobGroup {
   queue: BatchJobQueue;
   suffix: string | undefined;
@@ -22,8 +22,8 @@ interface JobGroup {
 }
 
 /**
- * Counts the messages that wait for some destinations, in the jobs themselves. Jobs of one destination are counted by their
- * ids, and all of them are read, or a sample where there are many.
+ * Counts the messages that wait for some destinations, in the jobs themselves. The ids tell how many jobs a destination
+ * has. All of these jobs are read, or a sample if there are many.
  */
 export class BacklogCount {
   private readonly groups = new Map<string, JobGroup>();
@@ -35,7 +35,7 @@ export class BacklogCount {
     private readonly signal: AbortSignal,
   ) {}
 
-  /** Finds the jobs. What is counted is what waits now. */
+  /** Finds the jobs whose messages `read` counts: those that wait now. */
   async find(): Promise<void> {
     const slice = new TimeSlice();
     for (const [partition, queue] of this.queues.entries()) {
@@ -55,7 +55,7 @@ export class BacklogCount {
     }
   }
 
-  /** Reads what was found. */
+  /** Reads the jobs that were found. Resolves to an estimate for each destination. */
   async read(): Promise<Map<string, Estimate>> {
     const sums = new Map(Array.from(this.destinations, (id) => [id, { messages: 0, error: 0 }]));
     for (const group of this.groups.values()) {
@@ -96,12 +96,12 @@ export class BacklogCount {
   }
 }
 
-/** Half of the time is left to others. */
+/** Rests for as long as the work since `startedAt` took, so that half of the time is left to others. */
 async function restSince(startedAt: number): Promise<void> {
   await sleep(performance.now() - startedAt, undefined, { ref: false });
 }
 
-/** The messages that wait, by their destination. */
+/** Returns the number of waiting messages by destination. */
 function messagesIn(batches: readonly QueuedBatch[]): Map<string, number> {
   const counts = new Map<string, number>();
   for (const batch of batches) {

@@ -50,8 +50,8 @@ export class BacklogCounter {
   }
 
   /**
-   * Reads the totals from before this process started. Until they are known, nothing is refused. Resolves to whether
-   * they are; if not, another call tries again.
+   * Reads the totals from before this process started. Nothing is refused until then. Resolves to whether the totals
+   * were read. If not, another call tries again.
    */
   start(): Promise<boolean> {
     this.started ??= this.readTotals().catch(() => {
@@ -62,7 +62,7 @@ export class BacklogCounter {
     return this.started;
   }
 
-  /** Why a destination takes no message now, which is then refused; `undefined` if it does. */
+  /** Returns why a destination refuses a message now, or `undefined` if it takes the message. */
   refusal({ destination }: { readonly destination: string }): string | undefined {
     const backlog = this.known(destination);
     if (waitingIn(backlog) < backlog.limit) return undefined;
@@ -70,7 +70,7 @@ export class BacklogCounter {
     return `${backlog.limit} messages wait for the destination "${destination}" (its \`backlogLimit\`)`;
   }
 
-  /** How many messages a destination takes now. It is for messages that wait for room, so none is refused. */
+  /** Returns how many messages a destination takes now. Further messages wait for room, and do not count as refused. */
   roomFor({ destination }: { readonly destination: string }): number {
     const backlog = this.known(destination);
     const room = Math.max(backlog.limit - waitingIn(backlog), 0);
@@ -78,32 +78,32 @@ export class BacklogCounter {
     return room;
   }
 
-  /** Whether so many messages wait for a destination, or its tenant, that those for others may be taken before its new ones. */
+  /** Whether so many messages wait for a destination or its tenant that messages for others may overtake new ones. */
   hasManyWaiting(destination: string): boolean {
     const backlog = this.backlogs.get(destination);
     return backlog !== undefined && (hasManyWaiting(backlog) || this.tenants.hasManyWaiting(backlog));
   }
 
-  /** A message is on its way to the queue. A call of `taken` follows. */
+  /** Counts a message that is on its way to the queue. A call of `taken` follows. */
   admitted({ destination, tenant }: { readonly destination: string; readonly tenant?: string }): void {
     const backlog = this.kept(this.known(destination));
     backlog.admitted++;
     if (tenant !== undefined) this.tenants.add(tenant, backlog);
   }
 
-  /** Messages that were admitted are in the queue. */
+  /** Counts admitted messages that are now in the queue. */
   taken(destination: string, messages: number): void {
     const backlog = this.kept(this.known(destination));
     backlog.admitted = Math.max(backlog.admitted - messages, 0);
     this.change(backlog, messages);
   }
 
-  /** Messages that had ended are in the queue again. They were not admitted: they wait whether there is room or not. */
+  /** Counts messages that had ended and are in the queue again. They wait even without room, so none was admitted. */
   returned(destination: string, messages: number): void {
     this.change(this.kept(this.known(destination)), messages);
   }
 
-  /** Messages no longer wait: they were delivered, or failed for good. */
+  /** Counts messages that no longer wait, because they were delivered or failed for good. */
   ended(destination: string, messages: number): void {
     if (messages > 0) this.change(this.kept(this.known(destination)), -messages);
   }
@@ -126,7 +126,7 @@ export class BacklogCounter {
     return true;
   }
 
-  /** What is known of a destination. It is kept only where that is needed later. */
+  /** Returns a destination's backlog as far as it is known. A caller that needs it later calls `kept`. */
   private known(destination: string): DestinationBacklog {
     return this.backlogs.get(destination) ?? emptyBacklog(destination, this.limitOf(destination));
   }
@@ -185,7 +185,7 @@ export class BacklogCounter {
   private watch(): void {
     const backlogs = [...this.backlogs.values()];
     if (!this.isFailing && backlogs.some(hasManyChanges)) this.run();
-    // Even where nothing is pending yet: totals get old, and are not kept for ever.
+    // Even if nothing is pending yet: totals get old, and idle backlogs are forgotten.
     else if (backlogs.length > 0) this.schedule();
   }
 

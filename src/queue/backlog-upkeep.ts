@@ -12,18 +12,18 @@ const INTERVAL = 30_000;
 const QUIET_TIME = 3_000;
 /** How often the messages themselves are counted, in milliseconds. */
 const RECOUNT_INTERVAL = 600_000;
-/** From this share of its limit on, a wrong total may soon have messages refused. */
+/** Share of its limit from which a total is high: if it is wrong, messages may soon be refused. */
 const HIGH_SHARE = 0.5;
-/** A total is corrected if it is wrong by more than this share of it, or of what was counted. */
+/** A total is corrected if it is wrong by more than this share of the total or the count, whichever is larger. */
 const TOLERANCE = 0.05;
 /**
- * How often a total has to seem wrong. At most moments it is, by what processes have not written yet: they write once a second,
- * those that add and those that deliver at moments of their own.
+ * Number of looks that have to find a total wrong before it is corrected. At most moments, a total is off by the
+ * changes that are not written yet: each process writes once a second, at moments of its own.
  */
 const LOOKS = 12;
 /**
- * Messages that one count is meant for, where a total is high and where none is: those of a destination count as no fewer,
- * and as no more, than these.
+ * Number of messages that one count is meant for: `COUNTED_IF_HIGH` if a total is high, otherwise `COUNTED`. A
+ * destination counts as at least `LEAST` and at most `MOST` messages.
  */
 const COUNTED_IF_HIGH = 100_000;
 const COUNTED = 10_000;
@@ -41,7 +41,7 @@ export interface BacklogUpkeepParts {
   store: BacklogStore;
   /** The limit of a destination; Infinity if it has none. */
   limitOf: (destination: string) => number;
-  /** Ids of destinations that are counted even if none of their messages was ever counted. @default none */
+  /** Ids of destinations that are counted even if they have no total yet. @default none */
   configured?: readonly string[];
 }
 
@@ -53,7 +53,7 @@ export interface BacklogUpkeepOptions {
 
 /**
  * Corrects the totals of the backlogs, since a killed process has not written its last changes. If the queue
- * is empty, the totals are set to 0. Otherwise messages are counted now and then, at once if a total comes near its limit.
+ * is empty, the totals are set to 0. Otherwise messages are counted now and then, at once if a total nears its limit.
  */
 export class BacklogUpkeep {
   private readonly options: Required<BacklogUpkeepOptions>;
@@ -73,8 +73,8 @@ export class BacklogUpkeep {
   }
 
   start(): void {
-    // One run at a time: while Redis is away, the commands of each would wait for it.
-    // An outage of the queue is logged elsewhere, and there is a next time.
+    // One run at a time: while Redis is away, the commands of each run wait for it.
+    // An outage of the queue is logged elsewhere, and the next run tries again.
     const runs = new SharedWork(() => this.run().catch(() => undefined));
     this.timer = setInterval(() => {
       void runs.result();
@@ -98,12 +98,12 @@ export class BacklogUpkeep {
       return;
     }
     const isHigh = [...totals].some((total) => this.isHigh(total));
-    // A count that is due because of a high total does not wait for the next of the others.
+    // A high total has a claim of its own, so that its count does not wait for the next regular count.
     const isDue = isHigh && (await store.claim('recount', recountInterval));
     if ((await store.claim('recount-of-low', recountInterval)) || isDue) await this.recount();
   }
 
-  /** Counts the messages in the queue, and corrects totals that are wrong for certain. */
+  /** Counts the messages in the queue, and corrects totals that are certainly wrong. */
   async recount(): Promise<void> {
     const { store, configured = [] } = this.parts;
     const totals = new Map([...configured.map((id): [string, number] => [id, 0]), ...(await store.all())]);
@@ -111,7 +111,7 @@ export class BacklogUpkeep {
     if (destinations.size === 0) return;
     let drifts = await this.driftsOf(destinations);
     for (let look = 1; look < LOOKS && drifts.size > 0; look++) {
-      // At random, or looks and writes might keep step with each other. Together, longer than changes are held back.
+      // Random pauses, or looks and writes might keep in step. Together they are longer than changes are held back.
       const pause = (this.options.quietTime / (LOOKS - 1)) * (0.5 + 1.5 * Math.random());
       await sleep(pause, undefined, { ref: false });
       drifts = commonOf(drifts, await this.driftsOf(new Set(drifts.keys())));
@@ -119,7 +119,7 @@ export class BacklogUpkeep {
     if (drifts.size > 0) await store.add(drifts);
   }
 
-  /** By how many messages totals seem to be too low, at the least; below 0 if they seem to be too high. */
+  /** Resolves to the least number of messages by which totals seem too low; below 0 for those that seem too high. */
   private async driftsOf(destinations: ReadonlySet<string>): Promise<Map<string, number>> {
     const { queues, storage, store } = this.parts;
     this.stopped.signal.throwIfAborted();
@@ -130,7 +130,7 @@ export class BacklogUpkeep {
     const drifts = new Map<string, number>();
     for (const [id, { messages, error }] of await count.read()) {
       const [first, last] = [before.get(id) ?? 0, after.get(id) ?? 0];
-      // The queue went on while the jobs were looked for, so the count belongs to the middle of that time.
+      // The queue went on while the jobs were being found, so the count belongs to the middle of that time.
       const drift = messages - (first + last) / 2;
       const certain = Math.trunc(Math.abs(drift) - error - Math.abs(last - first) / 2);
       if (certain > TOLERANCE * Math.max(Math.abs(last), messages))
@@ -143,7 +143,7 @@ export class BacklogUpkeep {
     return total >= HIGH_SHARE * this.parts.limitOf(destination);
   }
 
-  /** As many destinations as one count is meant for: those near their limits first, otherwise at random. */
+  /** Returns as many destinations as one count is meant for, in random order, but those near their limits first. */
   private counted(totals: ReadonlyMap<string, number>): ReadonlySet<string> {
     const ranks = [...totals].map(([id, total]) => ({
       id,
@@ -161,7 +161,7 @@ export class BacklogUpkeep {
     return counted;
   }
 
-  /** Nothing waits, and no process has changes left to write, so the remaining totals are wrong. */
+  /** Clears the totals if the queue is still empty when every process has written its changes. */
   private async clear(totals: ReadonlyMap<string, number>): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, this.options.quietTime).unref());
     if (!this.stopped.signal.aborted && (await this.isEmpty())) await this.parts.store.clear(totals);
@@ -174,7 +174,7 @@ export class BacklogUpkeep {
   }
 }
 
-/** What both looks agree upon. */
+/** Returns the drifts that both looks have found, each with the smaller of its two amounts. */
 function commonOf(one: ReadonlyMap<string, number>, other: ReadonlyMap<string, number>): Map<string, number> {
   const common = new Map<string, number>();
   for (const [id, drift] of one) {

@@ -21,16 +21,16 @@ const DEFAULT_MEMORY: AddMemory = { completed: { age: 300, count: 100 } };
 const AFTER_OTHERS: JobsOptions = { priority: 1 };
 
 export interface BatchQueueOptions {
-  /** Called with the messages for a destination that were not in the queue before. */
+  /** Called with the number of messages for a destination that were not in the queue before. */
   onAdded?: (destination: string, messages: number) => void;
-  /** Called with the messages for a destination that had failed for good, and wait again. */
+  /** Called with the number of messages for a destination that had failed for good and wait again. */
   onReplayed?: (destination: string, messages: number) => void;
   /** Whether many messages wait for a destination. @default none has many */
   hasManyWaiting?: (destination: string) => boolean;
   memory?: AddMemory;
-  /** How many of the partitions are added to. @default all */
+  /** Number of partitions that jobs are added to. @default all */
   written?: number;
-  /** Tells whose batches are whose. @default none of them is another application's */
+  /** Marks batches, and tells them from those of others. @default none of them is another application's */
   marks?: Pick<ApplicationMarks, 'of' | 'isOwn'>;
 }
 
@@ -53,14 +53,14 @@ export class BatchQueue {
   /** The partition that messages for a destination are added to. */
   readonly partitionOf = (destination: string): number => partitionOf(destination, this.partitions);
 
-  /** Whether this application has queued a batch, and no other one on the same database. */
+  /** Whether this application queued a batch, rather than another application on the same database. */
   isOwn(batch: QueuedBatch): boolean {
     return this.options.marks?.isOwn(batch) ?? true;
   }
 
   /**
-   * Resolves once all of the jobs are in the queue. For some minutes, adding one again is harmless. A job of
-   * several partitions becomes one in each of them, under the same id.
+   * Adds jobs, and resolves once all of them are in the queue. For some minutes, adding a job again is harmless.
+   * A job with batches of several partitions becomes a job in each of them, under the same id.
    */
   async add(jobs: readonly NewJob[]): Promise<void> {
     await this.addUncounted(jobs);
@@ -74,7 +74,10 @@ export class BatchQueue {
     this.options.onReplayed?.(destination, messages);
   }
 
-  /** The same as `add`, for a replay: it only knows later how much was not there before, and calls `countReplayed` then. */
+  /**
+   * Adds jobs like `add`, but does not count their messages. A replay learns only later how many were not in the queue
+   * before, and then calls `countReplayed`.
+   */
   async addUncounted(jobs: readonly NewJob[]): Promise<void> {
     const { ids } = this.memory;
     const parts = jobs.flatMap((job) =>
@@ -93,8 +96,8 @@ export class BatchQueue {
   }
 
   /**
-   * The same for the rests of batches: each is due when it may be tried again. A rest that is due at once
-   * goes to the front, since it has waited before.
+   * Adds the rests of batches. Each is due when it may be tried again. A rest that is due at once goes to the
+   * front, since it has waited before.
    */
   putBack(left: readonly LeftBatch[]): Promise<void> {
     const now = Date.now();
@@ -119,8 +122,8 @@ export class BatchQueue {
   }
 
   /**
-   * Where many messages wait for all destinations of a job, it lets jobs for others go first. Otherwise a process that
-   * starts on a long backlog would sort through all of it before it sends anything to them.
+   * Returns options that let other jobs go first if many messages wait for each destination of this job. Otherwise a
+   * process that starts on a long backlog would sort through all of it before it sends anything to other destinations.
    */
   private priorityOf(batches: readonly Pick<NewBatch, 'destination'>[]): JobsOptions {
     const { hasManyWaiting } = this.options;

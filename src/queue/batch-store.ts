@@ -18,13 +18,13 @@ type JobInState = [job: StoredJob, state: BatchState];
 export class BatchStore {
   private readonly opened: PartitionStore[] = [];
 
-  /** @param queues the partitions, of which there may later be more */
+  /** @param queues the partitions; the list may grow */
   constructor(
     private readonly queues: readonly BatchJobQueue[],
     private readonly storage: QueueStorage,
   ) {}
 
-  /** The jobs of some states, one state after the other, newest first: see `JobReading`. */
+  /** Yields the jobs of some states, one state after the other, newest first: see `JobReading`. */
   async *jobs(selection: JobSelection): AsyncGenerator<JobInState, void> {
     const { states } = selection;
     const sources = this.stores.map((store, partition) => ({ partition, jobs: store.jobs(selection) }));
@@ -40,7 +40,7 @@ export class BatchStore {
     }
   }
 
-  /** The ids of the jobs that are in a state, page by page: there may be a million. */
+  /** Yields the ids of the jobs that are in a state, page by page: there may be a million. */
   async *ids(state: BatchState): AsyncGenerator<string[], void> {
     for (const [partition, store] of this.stores.entries()) {
       for await (const ids of store.idsIn(state)) yield ids.map((id) => jobKeyOf(partition, id));
@@ -48,8 +48,8 @@ export class BatchStore {
   }
 
   /**
-   * When the job was added that has waited longest for a worker to take it, in milliseconds since the epoch;
-   * `undefined` if none waits for one.
+   * Resolves to the time when the job that has waited longest for a worker was added, in milliseconds since the
+   * epoch; `undefined` if no job waits for a worker.
    */
   async oldestWaiting(): Promise<number | undefined> {
     const times = await Promise.all(this.stores.map((store) => store.oldestWaiting()));
@@ -57,7 +57,7 @@ export class BatchStore {
     return Number.isFinite(oldest) ? oldest : undefined;
   }
 
-  /** The jobs with these ids. Jobs that are gone are left out. */
+  /** Reads the jobs with these ids. Jobs that are gone are left out. */
   async read(ids: readonly string[]): Promise<StoredJob[]> {
     const jobs = await Promise.all(
       ids.map(async (id) => {
@@ -88,8 +88,8 @@ export class BatchStore {
   }
 
   /**
-   * Removes messages that a function selects from a job, and the job together with its last message. Returns the batches with
-   * the messages that were removed.
+   * Removes the messages that `isMeant` selects from a job, and the job together with its last message. Returns the
+   * batches with the messages that were removed.
    */
   async removeWhere(
     id: string,
@@ -112,7 +112,7 @@ interface JobSource {
   jobs: AsyncGenerator<JobInState, void>;
 }
 
-/** The next job of a partition, and where those after it come from. */
+/** The next job of a partition, and the source of the jobs after it. */
 interface Head extends JobSource {
   found: JobInState;
 }
@@ -130,7 +130,7 @@ function isBefore(one: Head | undefined, other: Head | undefined, states: readon
   return order === 0 ? timeOf(one) > timeOf(other) : order < 0;
 }
 
-/** When a job failed, or was added if it did not. */
+/** Returns when a job failed, or when it was added if it has not failed. */
 function timeOf({ found: [{ failedAt, addedAt }] }: Head): number {
   return failedAt ?? addedAt;
 }

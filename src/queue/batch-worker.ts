@@ -20,18 +20,18 @@ type BatchWorkerClass<B extends IQueueBackend, C> = new (
 type BatchJob = Job<BatchJobData, void>;
 
 /**
- * How long a worker waits for a job at most, in seconds. On PostgreSQL, BullMQ would wait until the next delayed job is due, for
- * up to an hour, even where it has missed a notification.
+ * Longest time that a worker waits for a job, in seconds. On PostgreSQL, BullMQ would wait until the next delayed job
+ * is due, for up to an hour, even if it has missed a notification.
  */
 const LONGEST_BLOCK = 10;
 
-/** What BullMQ's own method returns where there is no job. Its types know nothing of that. */
+/** What BullMQ's own method returns if there is no job, although its type leaves that out. */
 const NO_JOB = undefined as unknown as BatchJob;
 
 /**
- * BullMQ's worker, which looks for a job when it is told to. It rests after a look that failed: BullMQ itself would look
- * again at once, unless the connection was lost. If the error comes without a delay, nothing else in the process would
- * ever run again.
+ * Returns BullMQ's worker class, changed to look for a job only when `look` lets it, and to rest after a look that
+ * failed. BullMQ itself would look again at once, unless the connection was lost. If the error came without a delay,
+ * nothing else in the process would ever run again.
  */
 export function batchWorkerOf<B extends IQueueBackend, C>({
   Worker,
@@ -85,7 +85,7 @@ export function batchWorkerOf<B extends IQueueBackend, C>({
       fetchNext?: () => boolean,
       span?: Span,
     ): Promise<BatchJob> {
-      // A job that goes back brings no other one: BullMQ looks for it.
+      // A job that goes back to the queue fetches no other job: BullMQ looks for the next one itself.
       if (error instanceof DelayedError) return super.handleFailed(error, job, token, fetchNext, span);
       return this.end(fetchNext?.() ?? true, (isFetched) =>
         super.handleFailed(error, job, token, () => isFetched, span),
@@ -104,8 +104,8 @@ export function batchWorkerOf<B extends IQueueBackend, C>({
       return closed;
     }
 
-    // BullMQ would wait for five seconds after a check for stalled jobs that failed, even when it is closed
-    // meanwhile. The next check comes after `stalledInterval` anyway.
+    // After a failed check for stalled jobs, BullMQ would wait for five seconds, even if it is closed meanwhile.
+    // The next check comes after `stalledInterval` anyway.
     protected override checkConnectionError<T>(check: () => Promise<T>): Promise<T | undefined> {
       return super.checkConnectionError(check, 0);
     }

@@ -29,11 +29,11 @@ export class CompletedJobs {
   ) {}
 
   /**
-   * Removes the oldest ones.
+   * Removes the oldest completed jobs.
    *
-   * @param age milliseconds since they were completed, at least, by the clock of the server
-   * @param most how many are removed at once
-   * @returns how many there were
+   * @param age minimum time since their completion in milliseconds, by the clock of the server
+   * @param most maximum number of jobs that are removed at once
+   * @returns how many such jobs were found
    */
   async removeOld(age: number, most: number): Promise<number> {
     const { storage, queue } = this;

@@ -7,11 +7,11 @@ import { CompletedJobs } from './completed-jobs.js';
 import type { BatchJobQueue, QueueStorage } from './queue-backend.js';
 import type { QueueHealth } from './queue-health.js';
 
-/** How often one of the processes looks, in milliseconds. */
+/** How often one of the processes looks for jobs to remove, in milliseconds. */
 const INTERVAL = 60_000;
-/** Jobs removed in one round, each of which may have a megabyte. */
+/** Maximum number of jobs removed in one round. Each may hold a megabyte. */
 const MAX_JOBS = 500;
-/** Each round is followed by a rest that is so many times as long, so that others get the database. */
+/** Each round is followed by a rest that is this many times as long, so that others can use the database. */
 const REST = 4;
 
 export interface CompletedRetentionParts {
@@ -23,14 +23,14 @@ export interface CompletedRetentionParts {
   health: Pick<QueueHealth, 'isUp' | 'report'>;
   /** Seconds that a completed job is kept. */
   age: number;
-  /** Only a process with a worker removes jobs. */
+  /** Whether this process has a worker. Otherwise it removes no jobs. */
   isWorker: boolean;
 }
 
 /**
- * Removes completed jobs, which hold the messages that were delivered, when their time is over. BullMQ would do so only when
- * another job is completed. How old a job is goes by the clock of the queue's server, and by that of the worker which
- * completed it.
+ * Removes completed jobs, which hold delivered messages, when their time is over. BullMQ would do so only when
+ * another job is completed. A job's age is the time on the clock of the queue's server since the completion time, which
+ * is by the clock of the worker.
  */
 export class CompletedRetention implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private timer: NodeJS.Timeout | undefined;
@@ -40,7 +40,7 @@ export class CompletedRetention implements OnApplicationBootstrap, BeforeApplica
 
   onApplicationBootstrap(): void {
     if (!this.parts.isWorker) return;
-    // One look at a time: it takes long where there is much to remove.
+    // One look at a time: a look takes long if there is much to remove.
     const looks = new SharedWork(() => this.look());
     this.timer = setInterval(() => {
       void looks.result();

@@ -8,9 +8,9 @@ import type { QueueBackend, QueueNaming } from './queue-backend.js';
 import { EMBEDDED, QueueHealth } from './queue-health.js';
 
 /**
- * Creates the backend for `connection`, on which several applications are kept apart by their `prefix`. A server that cannot be reached is waited for later. The embedded
- * database is opened here, so that a problem with its folder is reported at start. Only the code of the one that
- * is used is loaded.
+ * Creates the backend for `connection`. The `prefix` keeps applications on the same database apart. A server that
+ * cannot be reached does not fail the start: the queue waits for it later. The embedded database is opened here, so
+ * that a problem with its folder is reported at start. Only the code of the backend that is used is loaded.
  */
 export async function createQueueBackend(
   { connection, prefix }: Pick<ResolvedOptions, 'connection' | 'prefix'>,

@@ -1,19 +1,14 @@
-/**
- * Changes of one destination that are written without waiting for that, as a share of its limit: other
- * processes do not know of them yet.
- */
+/** Share of a destination's limit from which its changes are written at once: other processes do not know them yet. */
 const MANY_CHANGES_SHARE = 1 / 20;
-/** The same while its total is watched. */
+/** The same share while the destination's total is watched. */
 const MANY_WATCHED_CHANGES_SHARE = 1 / 200;
-/**
- * From this share of its limit on, a total is read even without changes here: other processes may change it.
- */
+/** Share of its limit from which a total is read even without changes here, since other processes may change it. */
 const WATCHED_SHARE = 0.5;
-/** From this many messages on, new ones for a destination may let those for others go first. */
+/** Number of waiting messages from which new ones for a destination may let messages for others go first. */
 const MANY_WAITING = 500;
-/** How old such a total may be, in milliseconds. */
+/** How old a total of so many messages may be, in milliseconds. */
 const FRESH_FOR = 10_000;
-/** How long another one is kept without changes here, in milliseconds. */
+/** How long the backlog of a smaller total is kept without changes here, in milliseconds. */
 const KEPT_FOR = 60_000;
 
 /** A destination that has reached its limit. */
@@ -33,7 +28,7 @@ export interface FullBacklog {
 export interface DestinationBacklog {
   readonly destination: string;
   readonly limit: number;
-  /** Whose destination it is; `undefined` for nobody's, or while that is not known. */
+  /** The destination's tenant; `undefined` if it has none, or while it is not known. */
   tenant: string | undefined;
   /** The total of all processes, from the store. */
   total: number;
@@ -49,21 +44,21 @@ export interface DestinationBacklog {
   usedAt: number;
 }
 
-/** The backlog of a destination of which nothing is known yet. */
+/** Returns the backlog of a destination about which nothing is known yet. */
 export function emptyBacklog(destination: string, limit: number): DestinationBacklog {
   const now = performance.now();
   const none = { tenant: undefined, total: 0, syncing: 0, changes: 0, admitted: 0, full: undefined };
   return { destination, limit, ...none, readAt: now, usedAt: now };
 }
 
-/** Whether there is something to write, or the total has to be up to date. */
+/** Whether there are changes to write, or the total has to be up to date. */
 export function isPending(backlog: DestinationBacklog): boolean {
   const { changes, total, limit, full, readAt } = backlog;
   if (changes !== 0 || full !== undefined || total >= limit * WATCHED_SHARE) return true;
   return total >= MANY_WAITING && performance.now() - readAt >= FRESH_FOR;
 }
 
-/** Whether nothing depends on it. There may be many destinations, each used only now and then. */
+/** Whether the backlog can be forgotten. There may be many destinations, each used only now and then. */
 export function isIdle(backlog: DestinationBacklog): boolean {
   const { total, syncing, changes, admitted, full, usedAt } = backlog;
   if (syncing !== 0 || changes !== 0 || admitted !== 0 || full !== undefined) return false;
@@ -71,7 +66,7 @@ export function isIdle(backlog: DestinationBacklog): boolean {
   return !hasManyWaiting(backlog) && !isPending(backlog) && performance.now() - usedAt >= KEPT_FOR;
 }
 
-/** Whether its changes are written at once. */
+/** Whether there are so many changes that they are written at once. */
 export function hasManyChanges(backlog: DestinationBacklog): boolean {
   const { changes, limit } = backlog;
   const isWatched = waitingIn(backlog) >= limit * WATCHED_SHARE;
@@ -79,17 +74,17 @@ export function hasManyChanges(backlog: DestinationBacklog): boolean {
   return Math.abs(changes) >= Math.max(limit * share, 1);
 }
 
-/** Whether so many messages wait for it that those for others may be taken before its new ones. */
+/** Whether so many messages wait for a destination that messages for others may overtake its new ones. */
 export function hasManyWaiting(backlog: DestinationBacklog): boolean {
   return waitingIn(backlog) >= MANY_WAITING;
 }
 
-/** Messages that wait for it, as far as this process knows. */
+/** Returns how many messages wait for a destination, as far as this process knows. */
 export function waitingIn({ total, syncing, changes, admitted }: DestinationBacklog): number {
   return Math.max(total + syncing + changes, 0) + admitted;
 }
 
-/** What is reported of it while it is full. */
+/** Returns what is reported about a full destination. */
 export function fullBacklog(
   backlog: DestinationBacklog,
   full: { since: number; refused: number },

@@ -8,7 +8,7 @@ interface End {
   reason: string;
 }
 
-/** After these, a statement may succeed when it is tried again. */
+/** Reasons after which a statement may succeed when it is tried again. */
 export const ENDS: readonly End[] = [
   { code: '40001', reason: 'transactions conflicted with each other' },
   { code: '40P01', reason: 'transactions deadlocked' },
@@ -19,7 +19,7 @@ export const ENDS: readonly End[] = [
   },
 ];
 
-/** Begins statements that nothing but metrics and health checks needs. */
+/** Beginning of the statements that only metrics and health checks need. */
 export const FOR_METRICS = '/* metrics */';
 
 /** Work that the queue goes on without. */
@@ -47,7 +47,7 @@ export class EndedStatementError extends Error {
   }
 }
 
-/** As an `EndedStatementError` if the queue goes on without what the server ended. */
+/** Returns an `EndedStatementError` if the queue goes on without the ended statement, otherwise `error`. */
 export function explainEnd(error: unknown, statement = ''): unknown {
   if (!types.isNativeError(error) || !('code' in error)) return error;
   const end = ENDS.find(({ code }) => code === error.code);
@@ -63,29 +63,29 @@ function sideWorkOf(statement: string): SideWork | undefined {
 }
 
 /**
- * For how long no statement may be ended until they count as answered again, in milliseconds: those of the metrics may come
- * only every other minute, and a server that is too slow for some of them answers others.
+ * Milliseconds without an ended statement after which statements count as answered again. Those of the metrics may come
+ * only every other minute, and a server that is too slow for some statements answers others.
  */
 const QUIET = 5 * 60_000;
 
-/** Statements of some work that were ended, of which a line says so. */
+/** Ended statements of one kind of work, which a line has reported. */
 interface Incident {
   readonly work: SideWork;
-  /** The tables of this module's own that the latest of them needs. Those of the metrics need none. */
+  /** This module's own tables that the latest ended statement needs. Statements of the metrics need none. */
   readonly tables: readonly string[];
-  /** When the latest of them was ended, by the monotonic clock. */
+  /** When the latest statement was ended, by the monotonic clock. */
   readonly endedAt: number;
 }
 
-/** Whether a statement is of the same work as one that was ended, and asks for one of its tables. */
+/** Whether a statement belongs to the work of an incident and, if the incident has tables, uses one of them. */
 function isAbout({ work, tables }: Incident, statement: string): boolean {
   if (LOOK.test(statement) || sideWorkOf(statement) !== work) return false;
   return tables.length === 0 || ownTablesIn(statement).some((table) => tables.includes(table));
 }
 
 /**
- * Writes one line when statements of such work are ended, however often that happens, and one when they are answered. There
- * are so few that they need no share of the lines about the queue itself.
+ * Writes one line when statements of side work are ended, however many, and one line when they are answered again.
+ * These lines are so few that they do not count toward the limit of lines about the queue itself.
  */
 export class EndedStatements {
   private readonly incidents = new Map<SideWork, Incident>();
@@ -108,9 +108,9 @@ export class EndedStatements {
   }
 
   /**
-   * A statement was answered.
+   * Notes that a statement was answered.
    *
-   * @param askedAt when it was sent, by the monotonic clock
+   * @param askedAt when the statement was sent, by the monotonic clock
    */
   answered(askedAt: number, statement: string): void {
     for (const incident of this.incidents.values()) {

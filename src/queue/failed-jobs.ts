@@ -8,32 +8,35 @@ export interface FailedJob {
   id: string;
   /** In milliseconds since the epoch. */
   failedAt: number;
-  /** Of its batches. Empty if its data cannot be read. */
+  /** Destinations of its batches. Empty if its data cannot be read. */
   destinations: readonly string[];
-  /** Of its batches: whose they are. */
+  /** Marks of its batches: see `ApplicationMarks`. */
   marks: readonly string[];
-  /** Milliseconds that it is kept, as it says itself. */
+  /** Milliseconds that the job is kept, by its own options. */
   retention: number;
 }
 
-/** One that was asked for by its id. */
+/** A failed job that was looked up by its id. */
 export interface SizedJob extends FailedJob {
   /** How many messages it has. */
   messages: number;
 }
 
-/** Where a page begins. */
+/** Where a page of failed jobs begins, and where it ends. */
 export interface PageStart {
-  /** With the jobs that failed at this time, in milliseconds since the epoch, … */
+  /** Earliest time of failure on the page, in milliseconds since the epoch. */
   failedAt: number;
-  /** … without as many of them. */
+  /** Number of jobs from `failedAt` on that are skipped. */
   skipped: number;
-  /** It ends with those that failed so many milliseconds ago, by the clock of the server. */
+  /** Minimum time since a job failed, in milliseconds, by the clock of the server. */
   age: number;
   size: number;
 }
 
-/** Returns parts of data. No body can look like what is gathered, since a body is a text within the JSON. */
+/**
+ * Lua function that returns the parts of a job's JSON between a label and a stop. No body can look like a label, since
+ * the quotation marks in it are escaped: a body is a string within the JSON.
+ */
 const GATHERED = `
   local function gathered(data, label, stop)
     local found, from = {}, 1
@@ -47,8 +50,8 @@ const GATHERED = `
   end`;
 
 /**
- * Keys: failed jobs by their time. Arguments: what the keys of jobs begin with, first time, least age, number to skip, number
- * to read.
+ * Keys: failed jobs by their time. Arguments: prefix of the keys of jobs, first time, least age, number to skip,
+ * number to read.
  */
 const READ_PAGE = new RedisScript(
   `${GATHERED}
@@ -66,7 +69,7 @@ const READ_PAGE = new RedisScript(
   false,
 );
 
-/** Keys: failed jobs by their time. Arguments: what the keys of jobs begin with, and ids. */
+/** Keys: failed jobs by their time. Arguments: prefix of the keys of jobs, and ids. */
 const READ_SIZED = new RedisScript(
   `${GATHERED}
   local read = {}
@@ -122,8 +125,8 @@ interface SizedRow extends Row {
 }
 
 /**
- * The failed jobs of one partition, the oldest first, read in the database: all of them may hold gigabytes, of which
- * only these few bytes are asked for.
+ * Reads the failed jobs of one partition, oldest first. The database extracts the few bytes that are needed, since the
+ * jobs may hold gigabytes.
  */
 export class FailedJobs {
   constructor(
@@ -143,7 +146,7 @@ export class FailedJobs {
     return rows.map(postgresJob);
   }
 
-  /** Those with these ids, in the same order. Jobs that are gone, or in another state, are left out. */
+  /** Reads the failed jobs with these ids, in the same order. Jobs that are gone, or in another state, are left out. */
   async sized(ids: readonly string[]): Promise<SizedJob[]> {
     const { storage, queue } = this;
     if (storage.kind === 'redis') {
@@ -179,7 +182,7 @@ function sumOf(sizes: unknown): number {
   return listOf(sizes).reduce<number>((sum, size) => sum + Number(size), 0);
 }
 
-/** What was gathered are parts of JSON: the inside of each string, and of each list. */
+/** Converts an answer of a script. The gathered parts are JSON: the inside of each string, and of each list. */
 function redisJob(job: unknown): FailedJob {
   const [id, time, opts, destinations, marks] = listOf(job);
   return {
@@ -191,7 +194,7 @@ function redisJob(job: unknown): FailedJob {
   };
 }
 
-/** Anyone with access to the queue may have written them. */
+/** Returns the retention in a job's options, which anyone with access to the queue may have written. */
 function retentionIn(opts: string): number {
   const options = parsed(opts);
   return failedRetentionOf(typeof options === 'object' && options !== null ? options : {});

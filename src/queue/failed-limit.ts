@@ -8,36 +8,36 @@ import { JobRemoval } from './job-removal.js';
 import type { BatchJobQueue, QueueStorage } from './queue-backend.js';
 import type { QueueHealth } from './queue-health.js';
 
-/** Jobs read at once. Redis does nothing else meanwhile, and each may have a megabyte. */
+/** Jobs read at once. Redis does nothing else meanwhile, and each job may hold a megabyte. */
 const PAGE = 5;
-/** A destination is looked at once for this share of its limit that fails, on average. */
+/** A destination is looked at, on average, each time that failed messages amount to this share of its limit. */
 const SHARE = 1 / 20;
-/** How long a look waits, in milliseconds. A message is reported as failed before its job is. */
+/** How long a look is delayed, in milliseconds, since a message is reported as failed before its job fails. */
 const DELAY = 5_000;
-/** After some jobs were read, nothing is read for this many times as long, so that others get the database's time. */
+/** After each read, nothing is read for this many times as long, so that others can use the database. */
 const REST = 20;
 
 export interface FailedLimitParts {
-  /** The partitions. Each keeps to the limits by itself; a destination uses more than one only after their number grew. */
+  /** The partitions. The limits apply to each. A destination uses more than one only after their number has grown. */
   queues: readonly BatchJobQueue[];
   storage: QueueStorage;
   health: QueueHealth;
-  /** Tells whose jobs are whose. */
+  /** Tells this application's jobs from those of others. */
   marks: Pick<ApplicationMarks, 'isOwn' | 'isConfigured'>;
-  /** The most messages that are kept for a destination. */
+  /** Returns the maximum number of failed messages that are kept for a destination. */
   limitOf: (destination: string) => number;
-  /** Called with how many messages of a destination were removed. */
+  /** Called with the number of messages of a destination that were removed. */
   onRemoved: (destination: string, messages: number) => void;
 }
 
 /**
- * Removes the oldest failed jobs of a destination that has more messages in them than it may: one that refuses everything
- * would otherwise fill the database for all others until the retention is over.
+ * Removes the oldest failed jobs of a destination that has more failed messages than its limit. A destination that
+ * refuses everything would otherwise fill the database for all others until the retention is over.
  *
- * How many there are is not counted as they fail. Replays, deletions, retentions and dashboards remove jobs as well, so a
- * count would go wrong, and a wrong one would remove what should be kept. Instead, each message that fails has the
- * destination looked at with a small probability. So it does not matter how many processes share the work, or how often
- * they are restarted.
+ * There is no running count of failed messages. Replays, deletions, retentions and dashboards remove jobs as well, so
+ * a count would go wrong, and jobs that should be kept would be removed. Instead, each message that fails causes a
+ * look at its destination with a small probability. So it does not matter how many processes share the work, or how
+ * often they are restarted.
  */
 export class FailedLimit implements BeforeApplicationShutdown {
   private readonly due = new Set<string>();
@@ -46,7 +46,7 @@ export class FailedLimit implements BeforeApplicationShutdown {
 
   constructor(private readonly parts: FailedLimitParts) {}
 
-  /** Messages have failed for good. */
+  /** Notes that messages have failed for good. */
   failed(destination: string, messages: number): void {
     if (Math.random() >= messages / this.parts.limitOf(destination) / SHARE) return;
     this.due.add(destination);
@@ -70,7 +70,7 @@ export class FailedLimit implements BeforeApplicationShutdown {
 
   private async lookAtAll(): Promise<void> {
     for (const destination of [...this.due]) {
-      // This look may miss what fails from now on, so that makes it due again.
+      // This look may miss messages that fail from now on, so they make the destination due again.
       this.due.delete(destination);
       try {
         for (const queue of this.parts.queues) await this.lookAt(queue, destination);
@@ -99,7 +99,7 @@ export class FailedLimit implements BeforeApplicationShutdown {
     }
   }
 
-  /** The failed jobs of a destination alone. */
+  /** Yields the failed jobs that have messages for this destination alone. */
   private async *newestFirst(
     queue: BatchJobQueue,
     jobs: FailedJobs,
@@ -119,8 +119,9 @@ export class FailedLimit implements BeforeApplicationShutdown {
   }
 
   /**
-   * Ids of jobs for different destinations may end alike, and another application's destination may have the same id. The
-   * limit of one that is configured elsewhere, or was until now, is not known here.
+   * Whether a job is this application's, and for this destination alone. Ids of jobs for different destinations may end
+   * alike, and another application's destination may have the same id. The limit of a destination that is configured
+   * elsewhere, or no longer configured, is not known here.
    */
   private isOwn({ destinations, marks: given }: SizedJob, destination: string): boolean {
     const { marks } = this.parts;

@@ -6,14 +6,14 @@ import type { QueueStorage } from './queue-backend.js';
 import type { QueueHealth } from './queue-health.js';
 import { RetentionWalk, type WalkedQueue } from './retention-walk.js';
 
-/** How often there is a look, in milliseconds: after a quarter of the retention, within these limits. */
+/** Limits of the time between two looks, in milliseconds. Within the limits, the time is a quarter of the retention. */
 const MIN_INTERVAL = 5_000;
 const MAX_INTERVAL = 600_000;
-/** A look is made in rounds. Each is followed by a rest that is so many times as long, so that others get the database. */
+/** Each round of a look is followed by a rest this many times as long, so that others can use the database. */
 const REST = 4;
 /**
- * So many retentions have a timer of their own. Jobs may say any number of further ones, which are rounded up to powers of
- * two.
+ * Number of retentions that have a timer of their own. Jobs may name any number of further retentions, which are
+ * rounded up to powers of two.
  */
 const EXACT_RETENTIONS = 40;
 
@@ -22,20 +22,20 @@ export interface FailedRetentionParts {
   queues: readonly WalkedQueue[];
   storage: QueueStorage;
   health: Pick<QueueHealth, 'isUp' | 'report'>;
-  /** Tells whose jobs are whose. */
+  /** Tells this application's jobs from those of others. */
   marks: Pick<ApplicationMarks, 'isOwn'>;
-  /** Milliseconds that failed jobs of destinations are kept, by their ids. Other jobs say it themselves. */
+  /** Milliseconds that failed jobs are kept, by destination id. Other jobs name their retention themselves. */
   retentions: ReadonlyMap<string, number>;
-  /** The retentions of the others, as far as they are known. More are found in the jobs. */
+  /** Known retentions of the other jobs. More are found in the jobs themselves. */
   otherRetentions: readonly number[];
 }
 
 /**
- * Removes failed jobs when their retention is over. BullMQ would do so only when another job fails, and by the retention of
- * that one.
+ * Removes failed jobs when their retention is over. BullMQ would do so only when another job fails, and would apply
+ * that job's retention.
  */
 export class FailedRetention implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  /** One for each retention that some job has. */
+  /** Timers by retention in milliseconds. */
   private readonly timers = new Map<number, NodeJS.Timeout>();
   private isClosed = false;
 
@@ -79,7 +79,7 @@ export class FailedRetention implements OnApplicationBootstrap, BeforeApplicatio
     this.timers.set(retention, timer);
   }
 
-  /** One round in each partition. Resolves to the time until the next one if there is more to read. */
+  /** Makes one round in each partition. Resolves to the milliseconds until the next round if there is more to read. */
   private async goOn(retention: number, walks: Map<WalkedQueue, RetentionWalk>): Promise<number | undefined> {
     const startedAt = performance.now();
     let isMore = false;
@@ -102,7 +102,7 @@ export class FailedRetention implements OnApplicationBootstrap, BeforeApplicatio
     });
   }
 
-  /** That of the destination that keeps it longest, as it is configured now. */
+  /** Returns the retention of the job's destination that keeps it longest, as it is configured now. */
   private readonly retentionOf = ({ destinations, marks, retention }: FailedJob): number => {
     // Another application's destination may have the same id.
     const isOwn = marks.length === 0 || this.parts.marks.isOwn({ marks: [...marks] });

@@ -3,7 +3,7 @@ import { DEFAULT_SCHEMA, quoteSchemaName } from 'bullmq';
 import type { BatchJobQueue, QueueStorage } from './queue-backend.js';
 import { RedisScript } from './redis/redis-script.js';
 
-/** An attempt fails if someone else has changed the job. Nobody changes one job this often. */
+/** Maximum number of tries. A try fails if someone else has changed the job. Nobody changes one job this often. */
 const MAX_TRIES = 100;
 
 /** Keys: job. */
@@ -62,7 +62,7 @@ export class JobData {
     return rows[0]?.data;
   }
 
-  /** Resolves to whether the job still had the data that was read. */
+  /** Replaces the data of a job, unless it has changed since it was read. Resolves to whether it was replaced. */
   private async replace(jobId: string, read: string, next: string): Promise<boolean> {
     const { storage } = this;
     if (storage.kind === 'redis') {

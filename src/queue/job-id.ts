@@ -4,7 +4,7 @@ import { hashOf } from './partitions.js';
 const REPLAY_PREFIX = 'replay-';
 
 /**
- * The id of a job with messages for these destinations, by which adding it again is harmless.
+ * Returns an id for a job with messages for these destinations. The id makes it harmless to add the job again.
  *
  * @param id as BullMQ requires, it contains no `:` and is no integer
  */
@@ -14,14 +14,14 @@ export function jobIdOf(destinations: ReadonlySet<string>, id: string = randomUU
 }
 
 /**
- * The id of a job for one destination. It ends with a hash of that destination, so that what failed for one is found among
- * all that failed without reading the messages of the others, of which there may be a million.
+ * Returns the id of a job for one destination. The id ends with a hash of the destination, so that the destination's
+ * failed jobs are found without reading those of others, of which there may be a million.
  */
 export function jobIdFor(destination: string, id: string): string {
   return id + suffixOf(destination);
 }
 
-/** The id of a job that delivers failed messages of a destination again. */
+/** Returns the id of a job that delivers failed messages of a destination again. */
 export function replayJobId(destination: string, hash: string): string {
   return jobIdFor(destination, REPLAY_PREFIX + hash);
 }
@@ -32,14 +32,14 @@ export function isReplay(jobId: string | undefined): boolean {
 }
 
 /**
- * What the id of a job ends with if all of its messages are for this destination. Jobs for several, and those of older
- * versions, have no such end.
+ * Returns the suffix of a job's id if all of its messages are for this destination. The ids of jobs for several
+ * destinations, and of jobs of older versions, have no such suffix.
  */
 export function suffixOf(destination: string): string {
   return `-d${hashOf(destination).toString(16).padStart(8, '0')}`;
 }
 
-/** The end of an id that tells its destination; `undefined` if it has none. */
+/** Returns the suffix of an id that tells the job's destination, or `undefined` if there is none. */
 export function suffixIn(jobId: string): string | undefined {
   return /-d[0-9a-f]{8}$/.exec(jobId)?.[0];
 }

@@ -13,8 +13,8 @@ export type BatchState = 'waiting' | 'active' | 'delayed' | 'failed';
 export const WAITING_TYPES = ['waiting', 'prioritized'] as const;
 
 /**
- * What BullMQ counts these as. On PostgreSQL, those without a priority count as `paused` while the queue is, which
- * BullMQ's types leave out.
+ * Types under which BullMQ counts these jobs. On PostgreSQL, jobs without a priority count as `paused` while the queue
+ * is paused, a type that BullMQ's own types leave out.
  */
 export const WAITING_COUNTS = [...WAITING_TYPES, 'paused'] as readonly string[] as readonly JobType[];
 
@@ -23,16 +23,16 @@ type IdType = BatchState | (typeof WAITING_TYPES)[number];
 /** The states of jobs that have not ended, in the order in which a job moves between them. */
 export const UNENDED_STATES = ['delayed', 'waiting', 'active'] as const satisfies readonly BatchState[];
 
-/** Ids that Redis looks through at once. It does nothing else meanwhile. */
+/** Ids of a sorted set that Redis looks through at once. It does nothing else meanwhile. */
 const SCORED_PAGE = 1_000;
-/** The same of a list. Where others remove jobs from it, an id may be missed at the end of each page. */
+/** The same for a list. If others remove jobs from the list, an id may be missed at the end of each page. */
 const LISTED_PAGE = 10_000;
 
 /**
- * Keys: jobs. Arguments: `scored` or `listed`; number to look through; where the page before ended, which is a score and an
- * id, or a number to skip and nothing; what the ids of jobs for one destination may end with, or nothing for all. Returns
- * whether there may be more, where this page ended, and ids. Redis sorts jobs of one score by the bytes of their ids, and
- * Lua compares texts by the locale of the server.
+ * Keys: jobs. Arguments: `scored` or `listed`; number to look through; where the previous page ended, as a score and
+ * an id, or as a number to skip and an empty text; suffixes of the wanted destinations, or none for all ids.
+ * Returns whether there may be more, where this page ended, and ids. Redis sorts jobs of one score by the bytes of
+ * their ids, while Lua compares texts by the locale of the server, hence `is_before`.
  */
 const READ = new RedisScript(`
   local kind, size, place, last = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
@@ -72,12 +72,12 @@ const READ = new RedisScript(`
   end
   return {#jobs == size * step and 1 or 0, place or '', last or '', found}`);
 
-/** What the ids may end with; `undefined` for all. */
+/** Suffixes of the wanted destinations; `undefined` for all ids. */
 type Suffixes = readonly string[] | undefined;
 
 /**
- * The ids of a partition's jobs. There may be a million, so they are read page by page: Redis and the embedded database
- * serve nobody else while they read one.
+ * Reads the ids of a partition's jobs. There may be a million, so they are read page by page: Redis and the embedded
+ * database serve nobody else while they read a page.
  */
 export class JobIds {
   constructor(
@@ -86,11 +86,11 @@ export class JobIds {
   ) {}
 
   /**
-   * Those in one state, newest first. None is left out and none comes twice, whatever is added and removed meanwhile, but for
-   * those on Redis that are not taken yet or are being delivered. A job that moves to another place, or to another state,
-   * may be left out or come again.
+   * Yields the ids of the jobs in one state, newest first. No id is left out and none comes twice, whatever is added
+   * and removed meanwhile, except on Redis for jobs that are not taken yet or are being delivered. A job that moves
+   * to another place, or to another state, may be left out or come again.
    *
-   * @param destinations leaves out the ids that say that they are for others. @default none are left out
+   * @param destinations leaves out ids that name another destination. @default none are left out
    */
   async *inState(state: BatchState, destinations?: ReadonlySet<string>): AsyncGenerator<string[], void> {
     const suffixes = destinations && Array.from(destinations, suffixOf);
@@ -120,7 +120,7 @@ export class JobIds {
 
 interface Page {
   isMore: boolean;
-  /** Where it ended. */
+  /** Where the page ended, as arguments of `READ`. */
   end: string[];
   ids: string[];
 }

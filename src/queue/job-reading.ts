@@ -6,30 +6,30 @@ import type { StoredJob } from './stored-job.js';
 
 /** Jobs read at once: the largest hold a megabyte each. */
 const PAGE = 10;
-/** Of the failed jobs, so many are remembered by which those that failed meanwhile are told. */
+/** Number of the newest failed jobs that are remembered, to tell which jobs failed during the reading. */
 const REMEMBERED = 100;
 
 /** Which jobs are read. */
 export interface JobSelection {
-  /** In the order in which they are read. Those but `failed` are to be in the order in which jobs move. */
+  /** States in the order in which they are read. All but `failed` have to be in the order in which a job moves. */
   states: readonly BatchState[];
-  /** Leaves out the jobs whose ids say that they are for others. @default none are left out */
+  /** Leaves out the jobs whose ids name another destination. @default none are left out */
   destinations?: ReadonlySet<string> | undefined;
-  /** Ends the reading, which then rejects with its reason. */
+  /** Ends the reading, which then rejects with the signal's reason. */
   signal?: AbortSignal | undefined;
 }
 
 /**
- * Reads jobs of one partition as they are asked for, page by page: there may be a million, and of what failed nothing is
- * remembered but a few ids.
+ * Reads jobs of one partition as they are asked for, page by page. There may be a million, so only a few ids of failed
+ * jobs are remembered.
  *
- * A job that stays in its state comes once, whatever is added and removed meanwhile. Where failed jobs alone are read, those
- * that fail meanwhile are left out, unless the clock of their worker is behind. Where others are read as well, a job that
- * moves on meanwhile comes once, in one of its states.
+ * A job that stays in its state comes once, whatever is added and removed meanwhile. If only failed jobs are read, jobs
+ * that fail meanwhile are left out, unless the clock of their worker is behind. If other states are read as well, a job
+ * that moves on meanwhile comes once, in one of its states.
  */
 export class JobReading {
   private readonly seen = new SeenJobs();
-  /** The failed jobs that came first. */
+  /** Ids of the failed jobs that were read first, which are the newest. */
   private readonly latest = new Set<string>();
   private latestAt = -Infinity;
 
@@ -40,7 +40,7 @@ export class JobReading {
     private readonly read: (ids: readonly string[]) => Promise<StoredJob[]>,
   ) {}
 
-  /** One state after the other, newest first. */
+  /** Yields the jobs of one state after the other, newest first. */
   async *jobs(): AsyncGenerator<[job: StoredJob, state: BatchState], void> {
     const { states } = this.selection;
     for (const state of states) {
@@ -51,7 +51,7 @@ export class JobReading {
       }
     }
     if (states.length === 1 || !states.includes('failed')) return;
-    // What failed after those were read, and was in none of the other states any more when they were.
+    // Jobs that failed after the failed jobs were read, and had left the other states before those were read.
     for await (const job of this.jobsOf(this.idsOfLaterFailed())) {
       if ((job.failedAt ?? Infinity) <= this.latestAt) return;
       yield [job, 'failed'];
@@ -72,7 +72,7 @@ export class JobReading {
     for await (const ids of this.idsIn(state)) yield ids.filter((id) => this.seen.add(id));
   }
 
-  /** Up to the failed jobs that came first. */
+  /** Yields ids of failed jobs up to the newest that is remembered. */
   private async *idsOfLaterFailed(): AsyncGenerator<string[], void> {
     for await (const ids of this.idsIn('failed')) {
       const end = ids.findIndex((id) => this.latest.has(id));

@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto';
 import type { BatchJobQueue, QueueStorage } from './queue-backend.js';
 import { RedisScript } from './redis/redis-script.js';
 
-/** How long whoever claims a job may take to remove it, in milliseconds. It may crash before. */
+/** How long a claim on a job lasts, in milliseconds. Its owner may crash before it removes the job. */
 const CLAIM = 10_000;
 
 /**
- * Keys: job. Arguments: how long a claim lasts, and whose it is: a command whose answer was lost is sent again. Returns whether
- * the job is there and nobody else is removing it.
+ * Keys: job. Arguments: how long a claim lasts, and its owner, who may claim the job twice: a command whose answer
+ * was lost is sent again. Returns whether the job is there and nobody else is removing it.
  */
 const TAKE = new RedisScript(`
   if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
@@ -18,15 +18,15 @@ const TAKE = new RedisScript(`
   redis.call('HSET', KEYS[1], 'removal', string.format('%.0f ', now) .. ARGV[2])
   return 1`);
 
-/** Keys: job. Argument: whose claim it is. */
+/** Keys: job. Argument: owner of the claim. */
 const LEAVE = new RedisScript(`
   local claim = redis.call('HGET', KEYS[1], 'removal')
   if not claim or string.match(claim, ' (.*)$') ~= ARGV[1] then return 0 end
   return redis.call('HDEL', KEYS[1], 'removal')`);
 
 /**
- * Removes jobs of a partition. If several callers remove the same one at the same time, only one of them is told that it
- * did: on Redis, BullMQ says so to each.
+ * Removes jobs of a partition. If several callers remove the same job at the same time, only one of them is told that
+ * it removed the job. On Redis, BullMQ itself would tell this to each of them.
  */
 export class JobRemoval {
   constructor(
@@ -34,15 +34,15 @@ export class JobRemoval {
     private readonly storage: QueueStorage,
   ) {}
 
-  /** Resolves to whether this call has removed the job. One that is being delivered stays. */
+  /** Removes a job, unless it is being delivered. Resolves to whether this call removed it. */
   async remove(jobId: string): Promise<boolean> {
     const { storage, queue } = this;
-    // With children, of which there are none, BullMQ would say on PostgreSQL, too, that each has removed it.
+    // Jobs have no children. With `removeChildren`, BullMQ on PostgreSQL, too, would tell each caller that it did.
     if (storage.kind === 'postgres') return (await queue.remove(jobId, { removeChildren: false })) > 0;
     const key = queue.toKey(jobId);
     const claim = randomUUID();
     const isMine = (await TAKE.run(storage.client, [key], [CLAIM, claim])) === 1;
-    // Also where another caller has claimed it: that one may have crashed.
+    // Even if another caller has claimed the job: that caller may have crashed.
     const isRemoved = (await queue.remove(jobId)) > 0;
     if (isMine && !isRemoved) await LEAVE.run(storage.client, [key], [claim]);
     return isMine && isRemoved;

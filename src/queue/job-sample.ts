@@ -4,15 +4,15 @@ import { hashOf } from './partitions.js';
 const HASHES = 2 ** 32;
 
 /**
- * Counts the ids of jobs, and keeps some of them: all, or, where there are more than it may keep, a random sample. An id
- * that comes again counts once, since its hash decides whether it is kept.
+ * Counts the ids of jobs, and keeps all of them, or a random sample if there are more than it may keep. An id that
+ * comes again counts once, since its hash decides whether it is kept.
  */
 export class JobSample {
   private readonly hashes = new Map<string, number>();
   /** Ids with hashes below this are kept. */
   private limit = HASHES;
 
-  /** @param most ids that it keeps */
+  /** @param most maximum number of ids that are kept */
   constructor(private readonly most: number) {}
 
   add(id: string): void {
@@ -22,7 +22,7 @@ export class JobSample {
     if (this.hashes.size > this.most) this.halve();
   }
 
-  /** How many jobs there are. Exact if all are kept. */
+  /** Number of jobs. An estimate if not all ids are kept. */
   get jobs(): number {
     return (this.hashes.size * HASHES) / this.limit;
   }
@@ -31,7 +31,7 @@ export class JobSample {
     return this.limit === HASHES;
   }
 
-  /** The ids that are kept, in random order: the first ones are a sample, too. */
+  /** The ids that are kept, in random order, so that the first ones are a sample, too. */
   get ids(): string[] {
     return [...this.hashes].sort(([, one], [, other]) => one - other).map(([id]) => id);
   }

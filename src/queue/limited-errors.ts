@@ -1,11 +1,11 @@
 import { LimitedLog, type QueueLog } from './limited-log.js';
 
-/** Errors that have lines of their own. */
+/** Number of errors that have a limit of their own. */
 const MAX_ERRORS = 20;
 
 /**
- * Lets five lines a minute through of each error: what fails for a sender may fail with each of its requests, of which it can
- * send thousands. Errors past the first twenty share five lines, since a sender may make them differ.
+ * Lets five lines a minute through for each error: a sender may cause the same error with each of thousands of
+ * requests. Errors past the first twenty share five lines, since a sender may make each error differ.
  */
 export class LimitedErrors {
   private readonly limits = new Map<string, LimitedLog>();

@@ -2,10 +2,10 @@ import type { JobSample } from './job-sample.js';
 
 /** Standard deviations that an estimate may be off. */
 const DEVIATIONS = 4;
-/** Jobs that a sample may have missed although as many were to be expected in it. */
+/** Number of jobs that a sample may have missed although it was expected to contain so many. */
 const MISSED = 7;
 
-/** How many messages wait for a destination, and by how many that may be wrong. */
+/** How many messages wait for a destination, and by how many this number may be wrong. */
 export interface Estimate {
   messages: number;
   error: number;
@@ -15,30 +15,30 @@ export interface Estimate {
 interface Sum {
   messages: number;
   squares: number;
-  /** In one job. */
+  /** Largest number of messages in one job. */
   most: number;
 }
 
-/** Adds up the messages of jobs that were read, and estimates how many there are in all from which these were taken. */
+/** Adds up the messages of the jobs that were read, and estimates how many there are in all jobs. */
 export class MessageTally {
   private readonly sums = new Map<string, Sum>();
   private tried = 0;
   private read = 0;
   private hasUnknown = false;
-  /** Of all destinations. */
+  /** Messages of all destinations in the jobs that were read. */
   messages = 0;
 
-  /** A job that is gone counts as one like the others: it was there when the jobs were counted. */
+  /** Counts a job that is gone as one like the others, since it was there when the jobs were counted. */
   gone(): void {
     this.tried++;
   }
 
-  /** A job in a format that this version does not know holds any number of messages for any destination. */
+  /** Notes a job in an unknown format, which may hold any number of messages for any destination. */
   unknown(): void {
     this.hasUnknown = true;
   }
 
-  /** @param messages of each destination in a job */
+  /** @param messages number of messages in a job, by destination */
   add(messages: ReadonlyMap<string, number>): void {
     this.tried++;
     this.read++;
@@ -53,7 +53,7 @@ export class MessageTally {
     }
   }
 
-  /** @param jobs all that there are: those that were tried are the first ones of its sample */
+  /** @param jobs number of all jobs; those that were tried are the first of their sample */
   estimate(destination: string, { jobs, isExact }: Pick<JobSample, 'jobs' | 'isExact'>): Estimate {
     const { messages, squares, most } = this.sumOf(destination);
     if (this.hasUnknown) return { messages, error: Infinity };
@@ -61,7 +61,7 @@ export class MessageTally {
     const scale = jobs / this.read;
     const untried = 1 - this.tried / jobs;
     const gone = 1 - this.read / this.tried;
-    // Where the jobs themselves are not known exactly, not only their sizes vary.
+    // If the number of jobs is an estimate, it varies as well as their sizes.
     const variance = isExact ? squares - messages ** 2 / this.read : squares;
     const deviation = scale * Math.sqrt(Math.max(variance * untried, 0));
     const missed = untried > 0 ? MISSED * scale * Math.max(most, 1) : 0;

@@ -30,8 +30,8 @@ class EmptyClient extends EventEmitter implements PgPoolClient {
 }
 
 /**
- * Takes the place of a database in a process that delivers nothing. What others store there is gone at once,
- * and what they look for is not found.
+ * Stands in for a database in a process that delivers nothing. Whatever is stored there is gone at once, and no
+ * query finds anything.
  */
 class EmptyPool extends EventEmitter implements PgPool {
   /** Tells BullMQ that there is no connection to watch. */
@@ -77,12 +77,12 @@ class EmptyQueueBackend extends PostgresQueueBackend {
 }
 
 /**
- * The queue of a process that delivers nothing. It opens no database, no folder and no connection. What
- * injects the queue gets one that is always empty.
+ * Creates the backend of a process that delivers nothing. It opens no database, no folder and no connection.
+ * Code that injects the queue gets a queue that is always empty.
  */
 export function createNoQueueBackend(nameOf: QueueNaming, health: QueueHealth): QueueBackend {
   const pool = new EmptyPool();
-  // There is nothing to be reached.
+  // There is no server to reach.
   health.up();
   const storage: QueueStorage = { kind: 'postgres', pool };
   const createBackend: BackendFactory<PostgresQueueBackend, PgPool> = (name, options) =>

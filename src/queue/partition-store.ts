@@ -30,19 +30,20 @@ export class PartitionStore {
     this.removal = new JobRemoval(queue, storage);
   }
 
-  /** The jobs of some states, one state after the other, newest first: see `JobReading`. */
+  /** Yields the jobs of some states, one state after the other, newest first: see `JobReading`. */
   jobs(selection: JobSelection): AsyncGenerator<[job: StoredJob, state: BatchState], void> {
     return new JobReading(selection, this.ids, (ids) => this.read(ids)).jobs();
   }
 
-  /** The ids of the jobs that are in a state, page by page. */
+  /** Yields the ids of the jobs that are in a state, page by page. */
   idsIn(state: BatchState): AsyncGenerator<string[], void> {
     return this.ids.inState(state);
   }
 
   /**
-   * When the job was added that has waited longest for a worker, in milliseconds since the epoch; `undefined` if
-   * none waits. One that a worker took before has waited for its next attempt, and does not count.
+   * Resolves to the time when the job that has waited longest for a worker was added, in milliseconds since the
+   * epoch; `undefined` if none waits. A job that a worker took before has waited for its next attempt, and does
+   * not count.
    */
   oldestWaiting(): Promise<number | undefined> {
     const { queue, storage } = this;
@@ -51,7 +52,7 @@ export class PartitionStore {
       : oldestWaitingOn(storage.client, queue);
   }
 
-  /** The jobs with these ids. Jobs that are gone are left out. */
+  /** Reads the jobs with these ids. Jobs that are gone are left out. */
   async read(ids: readonly string[]): Promise<StoredJob[]> {
     const jobs = await Promise.all(ids.map((id) => this.readOne(id)));
     return jobs.filter((job) => job !== undefined);
@@ -66,25 +67,26 @@ export class PartitionStore {
   }
 
   /**
-   * Decides which job delivers messages of a failed batch again, before that job is added. Whoever means some of them at
-   * the same time, in whatever process, or after a crash, finds the same job for them, and adding it again is harmless.
+   * Decides which jobs deliver messages of a failed batch again, before these jobs are added. A caller that replays
+   * some of the same messages at the same time, in any process, or after a crash, gets the same jobs for them. Adding
+   * such a job again is harmless.
    *
-   * @param idOf the id of the job for messages that have none yet
-   * @returns the messages of each of these jobs, by its id: also those that only another caller means
+   * @param idOf returns the id of the job for messages that have none yet
+   * @returns the messages of each of these jobs by its id, including messages that only another caller replays
    */
   async assignReplays(
     jobId: string,
     { destination, source, messages }: QueuedBatch,
     idOf: (messages: readonly BatchMessage[]) => string,
   ): Promise<ReadonlyMap<string, BatchMessage[]>> {
-    // The application chooses the ids, and may have given one to several messages.
+    // The application chooses the ids of messages, and may have given the same id to several.
     const bodies = new Set(messages.map(({ id, body }) => `${id} ${body}`));
     let given = new Map<string, BatchMessage[]>();
     const isThere = await this.data.change(jobId, (data) => {
       given = new Map();
       const read = readJob(data);
       if (!('batches' in read)) return undefined;
-      // Other batches of the job may hold the same messages, and keep them.
+      // Other batches of the job may hold the same messages, which stay unchanged.
       const isMeant = (message: BatchMessage, batch: QueuedBatch): boolean =>
         batch.destination === destination &&
         batch.source === source &&
@@ -110,9 +112,9 @@ export class PartitionStore {
   }
 
   /**
-   * Removes messages that a function selects from a job, and removes the job together with its last message. If several
-   * callers do so at the same time, none restores what another one removed, and each message is returned to one of them. A job
-   * that is being delivered keeps its last message.
+   * Removes the messages that `isMeant` selects from a job, and removes the job together with its last message. If
+   * several callers do so at the same time, none restores a message that another removed, and each message is
+   * returned to only one of them. A job that is being delivered keeps its last message.
    *
    * @returns the batches with the messages that were removed from them
    */
@@ -133,7 +135,7 @@ export class PartitionStore {
     return found.removed;
   }
 
-  /** The job with this id, if it is still there. */
+  /** Reads the job with this id, if it is still there. */
   async readOne(id: string): Promise<StoredJob | undefined> {
     try {
       const job = await this.queue.getJob(id);
@@ -150,14 +152,14 @@ export class PartitionStore {
         failedRetention: failedRetentionOf(job.opts),
       };
     } catch (error) {
-      // Its options or its progress are not JSON. Any other error belongs to the queue.
+      // The job's options or progress are not JSON. Any other error comes from the queue.
       if (!isSyntaxError(error)) throw error;
       return unparsable(id);
     }
   }
 }
 
-/** The batches with those of their messages that a function selects. */
+/** Returns the batches with only those messages that `isMeant` selects. */
 function messagesWhere(
   batches: readonly QueuedBatch[],
   isMeant: (message: BatchMessage, batch: QueuedBatch) => boolean,

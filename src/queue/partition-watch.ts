@@ -6,24 +6,24 @@ import type { BatchJobQueue, QueueStorage } from './queue-backend.js';
 import type { QueuePartitions } from './queue-partitions.js';
 import { RedisScript } from './redis/redis-script.js';
 
-/** How often a process says how many partitions it adds to, and learns of those of others, in milliseconds. */
+/** How often a process records how many partitions it adds to, and reads how many others add to, in milliseconds. */
 const INTERVAL = 5_000;
-/** How often it looks whether partitions that it does not add to are empty, in intervals. */
+/** How often a process checks whether partitions that it does not add to are empty, in intervals. */
 const LOOK_EACH = 12;
-/** How long a start waits to learn of the partitions of others, in milliseconds. */
+/** How long a start waits for the recorded number, in milliseconds. */
 const START_PATIENCE = 500;
 
-/** How long a number counts as used after a process has said so, in milliseconds: far longer than `INTERVAL`. */
+/** How long a number counts as used after a process has recorded it, in milliseconds: far longer than `INTERVAL`. */
 const USED_FOR = 60_000;
 
-/** The number that all read; and each number that a process adds to, by when one has said so last. */
+/** The number of partitions that all processes read; and each number that a process adds to, with its last use. */
 const KEYS = ['{nestjs-analytics}:partitions', '{nestjs-analytics}:partitions:used'];
 
 const NOW = `
   local time = redis.call('TIME')
   local now = time[1] * 1000 + math.floor(time[2] / 1000)`;
 
-/** Argument: the number of a process. The largest number that any process has used since it was lowered. */
+/** Argument: the number that a process adds to. Returns the largest such number since the number was last lowered. */
 const RAISE = new RedisScript(
   `${NOW}
   local known, own = tonumber(redis.call('GET', KEYS[1]) or '1'), tonumber(ARGV[1])
@@ -36,7 +36,7 @@ const RAISE = new RedisScript(
   false,
 );
 
-/** Arguments: the number as it was read, the new one, and how long a number counts as used. */
+/** Arguments: the number as it was read, the new number, and how long a number counts as used. */
 const LOWER = new RedisScript(
   `${NOW}
   if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
@@ -56,15 +56,15 @@ export interface PartitionWatchOptions {
 }
 
 /**
- * Lets processes agree that add to different numbers of partitions, at the same time or one after the other: the
- * largest number is recorded on the queue's Redis, and all processes read that many. A number is lowered when nobody has
- * used it for a minute and the partitions above are empty, so that nothing is left there by a process that ended after
- * they were looked at.
+ * Lets processes that add to different numbers of partitions, at the same time or one after the other, agree on how
+ * many to read. The largest number is recorded on the queue's Redis, and all processes read that many. The number is
+ * lowered when no process has used it for a minute and the partitions above are empty. The minute ensures that a
+ * process which ended after the check has left nothing there.
  */
 export class PartitionWatch {
   private timer: NodeJS.Timeout | undefined;
   private rounds = 0;
-  /** One look at a time: while Redis is away, the commands of each would wait for it. */
+  /** One look at a time: while Redis is away, the commands of each look wait for it. */
   private readonly looks = new SharedWork(() => this.look());
 
   constructor(
@@ -73,7 +73,7 @@ export class PartitionWatch {
     private readonly options: PartitionWatchOptions = {},
   ) {}
 
-  /** Learns what is recorded, unless the queue is away: then it does so when it is back. */
+  /** Reads the recorded number. If the queue is away, the number is read when the queue is back. */
   async start(): Promise<void> {
     if (this.storage.kind !== 'redis') return;
     this.timer = setInterval(() => {
@@ -90,7 +90,7 @@ export class PartitionWatch {
     try {
       await this.agree();
     } catch {
-      // An outage of the queue is logged elsewhere, and there is a next time.
+      // An outage of the queue is logged elsewhere, and the next look tries again.
     }
   }
 

@@ -6,14 +6,14 @@ type Statements = Pick<PgPool, 'query'>;
 
 const OWN_SCHEMA = new RegExp(`\\b${SCHEMA}\\b`, 'g');
 
-/** What is stored beside the queue, apart from what other applications store in the same database. */
+/** Returns a storage for data beside the queue, apart from that of other applications in the same database. */
 export function prefixedStorage(storage: QueueStorage, prefix: string): QueueStorage {
   return storage.kind === 'redis'
     ? { kind: 'redis', client: new PrefixedCommands(storage.client, prefix) }
     : { kind: 'postgres', pool: prefixedPool(storage.pool, prefix) };
 }
 
-/** Puts the prefix into each key, but not into braces: they choose the slot of a Redis Cluster. */
+/** Puts the prefix into each key, but not into the braces, which choose the slot of a Redis Cluster. */
 class PrefixedCommands implements RedisCommands {
   constructor(
     private readonly client: RedisCommands,
@@ -48,7 +48,7 @@ class PrefixedCommands implements RedisCommands {
   }
 }
 
-/** Statements name the schema of an application without a prefix. This one has a schema of its own. */
+/** Replaces the schema in statements, which is that of applications without a prefix, with the prefix's own schema. */
 function prefixedPool(pool: Statements, prefix: string): Statements {
   const schema = `${SCHEMA}_${prefix.replaceAll('-', '_')}`;
   return { query: (text, params) => pool.query(text.replaceAll(OWN_SCHEMA, schema), params) };

@@ -29,7 +29,7 @@ export interface BatchWorkerOptions extends Omit<WorkerOptions, 'connection'> {
   /** Runs each look for a job, when it is time for one. */
   look: <T>(look: () => Promise<T>) => Promise<T>;
   /**
-   * Runs the end of each job, which may bring the next one.
+   * Runs the end of each job, which may fetch the next job.
    *
    * @param isWanted whether the worker may have another job
    */
@@ -68,7 +68,7 @@ export type RedisArgument = string | number;
 export interface RedisCommands {
   /** Whether the keys of one script have to be in one slot. */
   readonly isCluster?: boolean;
-  /** What it puts before keys without a hash tag. @default nothing */
+  /** Prefix that is put before keys without a hash tag. @default nothing */
   readonly keyPrefix?: string;
   eval(script: string, numberOfKeys: number, ...keysAndArguments: RedisArgument[]): Promise<unknown>;
   evalsha(sha: string, numberOfKeys: number, ...keysAndArguments: RedisArgument[]): Promise<unknown>;
@@ -82,8 +82,8 @@ export type QueueStorage =
   { kind: 'redis'; client: RedisCommands } | { kind: 'postgres'; pool: Pick<PgPool, 'query'> };
 
 /**
- * Makes adding a job again harmless for as long as its answer may have been lost: for minutes if there is a
- * network in between.
+ * What is remembered of added jobs, so that adding a job again is harmless for as long as the answer may have
+ * been lost: for minutes if there is a network in between.
  */
 export interface AddMemory {
   /** Completed jobs that are kept, by their age in seconds and their number. */
@@ -92,21 +92,21 @@ export interface AddMemory {
   ids?: number;
 }
 
-/** The database under the queue. Everything above it is the same on all of them. */
+/** The database under the queue. Everything above it is the same on all databases. */
 export interface QueueBackend {
   readonly health: QueueHealth;
-  /** For what is stored beside the queue, apart from what applications with another `prefix` store. */
+  /** For data beside the queue, kept apart from the data of applications with another `prefix`. */
   readonly storage: QueueStorage;
-  /** Where BullMQ keeps the jobs: the same database, with keys and names of BullMQ's. */
+  /** Where BullMQ keeps the jobs: the same database, with BullMQ's own keys and names. */
   readonly jobStorage: QueueStorage;
   readonly memory: AddMemory;
-  /** @param partition from 0; there is more than one on Redis alone */
+  /** @param partition from 0; only Redis has more than one */
   createQueue(partition: number, options: BatchQueueOptions): BatchJobQueue;
   createWorker(partition: number, processor: BatchProcessor, options: BatchWorkerOptions): BatchJobWorker;
-  /** Called when the application begins to close: what only one of them can use is soon free. */
+  /** Called when the application begins to close: a database that only one application can use is soon free. */
   announceClose?(): void;
   /**
-   * Ends the connections after the queue and the worker were closed. Never waits for a dead server.
+   * Ends the connections after the queue and the workers were closed. Never waits for a dead server.
    *
    * @param patience milliseconds that a database in this process has to close. @default as long as it takes
    */

@@ -9,9 +9,9 @@ import { RemovedOwnTableError, RemovedTablesError } from './removed-tables.js';
 
 /**
  * Why the queue's server cannot be used: it is unreachable, its connections are silent, or it answers but
- * stores nothing. The embedded database may be broken: it does not come back in this process. Or it refuses or
- * has lost a part of what is stored beside the queue, or ended a statement that only the history or the metrics need: the
- * queue goes on.
+ * stores nothing. Only the embedded database is ever `broken`: it does not come back in this process. On a `partial`
+ * failure, the queue goes on: the server refuses or has lost some of the data beside the queue, or ended a statement
+ * that only the history or the metrics need.
  */
 export type FailureKind = 'unreachable' | 'silent' | 'refusing' | 'broken' | 'partial';
 
@@ -23,7 +23,7 @@ export interface QueueFailure {
   remedy?: string;
 }
 
-/** A connection accepted what was written to it and answered nothing. */
+/** A connection accepted a command or statement and answered nothing. */
 export class SilentConnectionError extends Error {
   readonly code = 'QUEUE_CONNECTION_SILENT';
 
@@ -56,7 +56,7 @@ const WHAT_TO_GRANT =
 
 const DISK_FULL = 'its disk is full';
 
-/** PostgreSQL's code for one connection too many. */
+/** PostgreSQL's code for too many connections. */
 export const NO_MORE_CONNECTIONS = '53300';
 
 /** None of the connections was free in time, and the server gives no more. */
@@ -80,7 +80,7 @@ const REMOVED =
   'tables or functions of the schema `bullmq` are missing: where all of it is gone and the user may create it, it is made ' +
   'again; otherwise restore it';
 
-/** Codes of PostgreSQL, longest first. Two characters stand for their whole class. */
+/** Codes of PostgreSQL, longest first. A code of two characters stands for its whole class. */
 const SQLSTATES: readonly (readonly [code: string, kind: FailureKind, words: string])[] = [
   ['28P01', 'unreachable', 'the password is wrong'],
   ['28000', 'unreachable', 'the server does not let this user in: check its `pg_hba.conf`'],
@@ -102,7 +102,7 @@ const SQLSTATES: readonly (readonly [code: string, kind: FailureKind, words: str
   ['08', 'unreachable', 'the connection broke'],
 ];
 
-/** How Redis errors begin that concern Redis itself, not the command. */
+/** Beginnings of Redis errors that concern Redis itself, not the command. */
 const REDIS_REPLIES: readonly (readonly [start: string, kind: FailureKind, words: string])[] = [
   ['OOM', 'refusing', 'its memory is full: raise `maxmemory`'],
   ['READONLY', 'refusing', 'it is a replica: connect to the master'],
@@ -145,7 +145,7 @@ const NO_HANDLE = 'the process had no file handle left, EMBEDDED_QUEUE_BROKEN';
 
 const FOLDER_REMOVED = 'its folder was removed or replaced, EMBEDDED_QUEUE_BROKEN';
 
-/** What an error says about the queue's server; `undefined` if it is about something else. */
+/** Returns what an error says about the queue's server, or `undefined` if it is about something else. */
 export function failureOf(error: unknown): QueueFailure | undefined {
   if (!types.isNativeError(error)) return undefined;
   if (error instanceof SilentConnectionError) return { kind: 'silent', reason: error.message };
@@ -158,7 +158,7 @@ export function failureOf(error: unknown): QueueFailure | undefined {
     return { kind: 'partial', reason: `${error.end.reason}, ${error.end.code}` };
   if (error instanceof RemovedTablesError) return { kind: 'refusing', reason: `${REMOVED}, ${error.code}` };
   if ('code' in error && typeof error.code === 'string') return failureOfCode(error.code, error.message);
-  // A Redis transaction fails for the reason that one of its commands was refused.
+  // A Redis transaction fails because one of its commands was refused.
   if ('previousErrors' in error && Array.isArray(error.previousErrors))
     return failureOf(error.previousErrors[0]);
   if (error instanceof AggregateError) return error.errors.map(failureOf).find(Boolean);
@@ -173,36 +173,36 @@ function brokenBy({ removed, hadNoHandle, code }: EmbeddedQueueBrokenError): Que
   return { kind: 'broken', reason: code, remedy: MAKE_ROOM };
 }
 
-/** Whether what a probe writes may be stored although a job is not: it needs more room, tables and functions. */
+/** Whether a probe may be stored although a job is refused, since a job needs more room, tables and functions. */
 export function hidesFromProbes({ reason }: QueueFailure): boolean {
   return reason.startsWith(DISK_FULL) || reason.startsWith(REMOVED);
 }
 
 /**
- * In milliseconds: a refusal this soon after a probe shows that it proved too little, and 0 if it does not. Tries to add come
- * more often, but a look for stalled jobs, which needs functions of its own, only every 15 seconds, or later where the process
- * is busy.
+ * Returns the milliseconds after a probe within which a refusal shows that the probe proved too little; 0 if none
+ * does. Tries to add jobs come more often than that. But the check for stalled jobs, which needs functions of its
+ * own, comes only every 15 seconds, or later if the process is busy.
  */
 export function quietAfter(failure: QueueFailure | undefined): number {
   if (failure === undefined || !hidesFromProbes(failure)) return 0;
   return failure.reason.startsWith(REMOVED) ? 75_000 : 10_000;
 }
 
-/** What to say of an error that `failureOf` does not know, when the queue cannot be used. */
+/** Describes an error that `failureOf` does not know when the queue cannot be used. */
 export function unknownFailure(error: unknown): QueueFailure {
   const reason = codeOf(error);
   if (error instanceof UnsupportedQueueServerError) return { kind: 'unreachable', reason: error.message };
-  // PostgreSQL translates it. What is not known for sure counts as a connection that failed.
+  // PostgreSQL translates `severity`. An error that is not surely about a statement counts as a failed connection.
   const isOfStatement = types.isNativeError(error) && 'severity' in error && error.severity === 'ERROR';
   if (!isOfStatement) return { kind: 'unreachable', reason };
-  // The connection stands, and a statement failed: a trigger of others has refused it, say.
+  // The connection works, but a statement failed: somebody else's trigger may have refused it.
   return {
     kind: 'refusing',
     reason: `it refused a statement: its log says which one and why, ${reason}`,
   };
 }
 
-/** The code of an error if it has one. Messages of drivers name hosts and users. */
+/** Returns the code of an error, or its message if it has none. Messages of drivers name hosts and users. */
 function codeOf(error: unknown): string {
   if (!types.isNativeError(error)) return typeof error;
   return 'code' in error && typeof error.code === 'string' ? error.code : error.message;

@@ -11,15 +11,15 @@ import {
 } from './queue-failure.js';
 import { UnusableTables } from './unusable-tables.js';
 
-/** The kind of queue that has no server whose operator could look at it. */
+/** The kind of queue that has no server to check. */
 export const EMBEDDED = 'the embedded database';
 
 /** How long the same report of BullMQ is not repeated, in milliseconds. */
 const REPORT_INTERVAL = 60_000;
 
 /**
- * BullMQ's messages for a job whose lock expired, or that was finished twice because the first answer was
- * lost, and the watch's for a statement that was on its way all the time.
+ * BullMQ's messages about a job whose lock expired, or that was finished twice because the first answer was
+ * lost, and the message of `SilenceWatch` about a statement that has run for long.
  */
 const HELD_UP = /\block\b.* job |not in the active state|^a statement has run for /i;
 /** How long after an outage such reports are attributed to it, in milliseconds. */
@@ -44,17 +44,17 @@ interface Outage extends QueueFailure {
 }
 
 /**
- * Knows whether the queue can be used, which it cannot before it was reached. Writes one line when an outage begins
- * and one when it ends: a queue that is down makes every command fail, and one line says as much as thousands. If a
- * server goes away many times a minute, a line gives the count instead.
+ * Knows whether the queue can be used. A queue cannot be used before it was first reached. Writes one line when an
+ * outage begins and one line when it ends: while a queue is down, every command fails, and one line says as much as
+ * thousands. If a server goes away many times a minute, one line gives the count instead.
  */
 export class QueueHealth {
   private outage: Outage | undefined;
-  /** Whether the queue was ever reached. A server may keep a start waiting without a failure, as by a lock. */
+  /** Whether the queue was ever reached. A server may keep a start waiting without a failure, for example by a lock. */
   private wasReached = false;
   /** When the server last refused to store something in this outage, by statement. Reads still work meanwhile. */
   private readonly refused = new Map<string | undefined, number>();
-  /** In outages that probes may not see: when one last was stored, and when something else was refused. */
+  /** In outages that probes may miss: when a probe was last stored, and when another write was last refused. */
   private probedAt = -Infinity;
   private refusedAt = -Infinity;
   private isProbeMisleading = false;
@@ -92,7 +92,7 @@ export class QueueHealth {
     this.countPending = count;
   }
 
-  /** The queue cannot be used. The first reason of an outage is the one that is logged, but a crash always is. */
+  /** Notes that the queue cannot be used. Only the first reason of an outage is logged, but a crash always is. */
   down(error: unknown): void {
     if (this.isBroken || this.isClosed) return;
     const { kind, ...why } = failureOf(error) ?? unknownFailure(error);
@@ -105,10 +105,10 @@ export class QueueHealth {
   }
 
   /**
-   * A statement failed since the queue cannot be used.
+   * Notes that a statement failed because the queue cannot be used.
    *
-   * @param askedAt when it was sent, by the monotonic clock. One that was lost with the connections of an outage
-   *   does not begin another one.
+   * @param askedAt when the statement was sent, by the monotonic clock. A statement that was lost with the
+   *   connections of an outage does not begin another outage.
    */
   failed(error: unknown, statement?: string, askedAt = Infinity): void {
     if (!this.isClosed) this.tables.failed(error, statement);
@@ -120,14 +120,14 @@ export class QueueHealth {
   }
 
   /**
-   * Reports from BullMQ or a driver. A lost connection is known already, from the client that lost it. A
-   * refusal to store is an outage. Locks lost to an outage are part of it. Everything else is logged once a
-   * minute, whichever job it is about. Returns whether a line about it was written.
+   * Handles an error that BullMQ or a driver reports. A lost connection is known already, from the client that
+   * lost it. A refusal to store is an outage. Locks lost to an outage are part of it. Any other error is logged
+   * once a minute, whichever job it is about. Returns whether a line about the error was written.
    */
   report(error: Error): boolean {
     const failure = failureOf(error);
     if (failure !== undefined) {
-      // A pool has told of its own already, perhaps before the queue was back.
+      // The pool has already reported the refusal in a `ConnectionClosedError`, perhaps before the queue was back.
       if (failure.kind === 'refusing' && !(error instanceof ConnectionClosedError)) this.down(error);
       return false;
     }
@@ -135,7 +135,7 @@ export class QueueHealth {
     if (isAftermath && HELD_UP.test(error.message)) return false;
     const kind = error.message.replace(/\bjob \S+/gi, 'job');
     const reportedAt = this.reportedAt.get(kind) ?? -Infinity;
-    // The line that will end an outage has its place already.
+    // Room is reserved for the line about the end of an outage.
     const isFull = !this.lines.hasRoomFor(this.outage?.isTold === true ? 2 : 1);
     if (this.isClosed || isFull || this.now() - reportedAt < REPORT_INTERVAL) return false;
     this.reportedAt.set(kind, this.now());
@@ -144,10 +144,10 @@ export class QueueHealth {
   }
 
   /**
-   * The server answered. That alone does not end a refusal to store.
+   * Notes that the server answered. An answer alone does not end a refusal to store.
    *
    * @param askedAt when the answered command was sent, by the monotonic clock. An answer that was on its way
-   *   when the queue went down does not mean that it is back.
+   *   when the queue went down does not mean that the queue is back.
    */
   up(askedAt = Infinity): void {
     this.wasReached = true;
@@ -155,8 +155,8 @@ export class QueueHealth {
   }
 
   /**
-   * A statement was answered. All that was refused has to be stored before the queue counts as back. An answer that was on
-   * its way when its statement was refused says nothing.
+   * Notes that a statement was answered. All refused statements have to succeed before the queue counts as back. An
+   * answer to a statement that was sent before its last refusal proves nothing.
    */
   answered(askedAt: number, statement: string | undefined): void {
     if (!this.isClosed) this.tables.answered(askedAt, statement);
@@ -169,8 +169,9 @@ export class QueueHealth {
   }
 
   /**
-   * The server stored what a probe wrote. That is less than a job, and has room on a disk that is almost full. If jobs were
-   * refused again right after, the outage ends when they are stored, or when nothing was refused for a while.
+   * Notes that the server stored a probe. A probe is smaller than a job, and fits on a disk that is almost full. If
+   * jobs were refused again right after a probe, the outage ends when they are stored, or when nothing was refused
+   * for a while.
    */
   probed(): void {
     if (this.isProbeMisleading && this.now() - this.refusedAt < quietAfter(this.outage)) return;
@@ -178,7 +179,7 @@ export class QueueHealth {
     this.stored();
   }
 
-  /** The server stored something. */
+  /** Notes that the server stored something. */
   stored(): void {
     this.wasReached = true;
     if (this.outage !== undefined) this.end(this.outage);
@@ -191,7 +192,7 @@ export class QueueHealth {
     clearTimeout(this.timer);
   }
 
-  /** It stays so. Its pool hands out connections all the same, which count as answers. */
+  /** Whether the database has crashed for good. Its pool still hands out connections, which count as answers. */
   private get isBroken(): boolean {
     return this.outage?.kind === 'broken';
   }

@@ -16,7 +16,7 @@ type AddBulk = Queue<BatchJobData, void>['addBulk'];
 
 interface RedisQueueOptions<C> extends BatchQueueOptions {
   connection: C;
-  /** Awaited before each add, which rejects if it rejects. */
+  /** Awaited before each add. If it rejects, so does the add. */
   beforeAdd: () => Promise<void>;
 }
 
@@ -33,8 +33,8 @@ export class QueueJob<
   P extends JobProgress = JobProgress,
 > extends Job<T, R, N, P> {
   /**
-   * Data need not be JSON, since anyone with access to the queue may have written it: then it is the text. BullMQ throws, so
-   * that a worker could neither deliver such a job nor let it fail.
+   * Creates a job. If its data is not JSON, the data is the stored text: anyone with access to the queue may have
+   * written it. BullMQ would throw, so that a worker could neither deliver such a job nor let it fail.
    */
   static override fromJSON<T, R, N extends string>(
     ...[queue, json, jobId]: Parameters<typeof Job.fromJSON>
@@ -47,7 +47,7 @@ export class QueueJob<
     }
   }
 
-  /** What was delivered is recorded as soon as the server takes it, as if the connection had been lost. */
+  /** Handles a refusal like a lost connection, so that BullMQ records the delivery as soon as the server takes it. */
   override async moveToCompleted(
     ...args: Parameters<Job<T, R, N, P>['moveToCompleted']>
   ): Promise<Awaited<ReturnType<Job<T, R, N, P>['moveToCompleted']>>> {
@@ -59,8 +59,9 @@ export class QueueJob<
   }
 
   /**
-   * Removes nothing: BullMQ would remove all jobs that have failed longer ago than this one is to be kept, whosever they
-   * are. `FailedRetention` removes each in its own time, as its worker is configured now.
+   * Fails the job without removing others. BullMQ would remove all jobs that failed longer ago than this job is to be
+   * kept, even another application's. `FailedRetention` removes each job in its own time, as its worker is configured
+   * now.
    */
   override async moveToFailed(
     ...args: Parameters<Job<T, R, N, P>['moveToFailed']>
@@ -77,7 +78,7 @@ export class QueueJob<
   }
 }
 
-/** BullMQ's queue of batches on Redis, the one engine that stores data as a text. */
+/** Returns BullMQ's class of a batch queue on Redis, the only engine that stores data as text. */
 export function batchQueueOf<B extends IQueueBackend, C>({
   Queue,
 }: Pick<ReturnType<typeof withBackend<B, C>>, 'Queue'>): BatchQueueClass<B, C> {
@@ -106,14 +107,15 @@ export function batchQueueOf<B extends IQueueBackend, C>({
 }
 
 /**
- * A server that refuses to store anything for a while, such as a replica after a failover. BullMQ repeats what failed for a
- * lost connection. What failed for another reason it gives up: the job would be delivered again.
+ * Turns a failure of the server, such as the refusals of a replica after a failover, into a lost connection. BullMQ
+ * repeats what failed because of a lost connection. After any other error it gives up: the job would be delivered
+ * again.
  */
 function asLostConnection(error: unknown): unknown {
   return failureOf(error) === undefined ? error : new ConnectionClosedError(undefined, error);
 }
 
-/** Whether a text was not JSON. Even where the error is of another realm. */
+/** Whether an error says that a text was not JSON, even if the error is of another realm. */
 export function isSyntaxError(error: unknown): boolean {
   return types.isNativeError(error) && error.name === 'SyntaxError';
 }

@@ -2,7 +2,7 @@ import type { BatchJobQueue, QueueBackend } from './queue-backend.js';
 
 /**
  * The BullMQ queues over which messages are spread by their destination. Beside those that this process adds to,
- * there may be more, from other processes and from before. They are read until they are empty.
+ * there may be more, from other processes and from earlier deploys. These are read until they are empty.
  */
 export class QueuePartitions {
   private readonly opened: BatchJobQueue[] = [];
@@ -17,12 +17,12 @@ export class QueuePartitions {
     this.openUpTo(written);
   }
 
-  /** All that are read, as a list that grows. */
+  /** All queues that are read. The list grows. */
   get queues(): readonly BatchJobQueue[] {
     return this.opened;
   }
 
-  /** @param onOpened called for each one that is opened from now on */
+  /** @param onOpened called for each partition that is opened from now on */
   observe(onOpened: (partition: number) => void): void {
     this.onOpened = onOpened;
   }

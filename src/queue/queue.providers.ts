@@ -22,17 +22,17 @@ import { RedisBacklogStore } from './redis/redis-backlog-store.js';
 import { AnalyticsLogger } from '../shared/analytics-logger.js';
 
 /**
- * BullMQ's queue, under the token that `@InjectQueue(ANALYTICS_QUEUE)` of `@nestjs/bullmq` asks for. It is
- * spelled out, since an application without queues of its own does not need that package.
+ * BullMQ's queue, under the token that `@InjectQueue(ANALYTICS_QUEUE)` of `@nestjs/bullmq` asks for. The token
+ * is spelled out, since an application without queues of its own does not need that package.
  */
 export const QUEUE = `BullQueue_${ANALYTICS_QUEUE}`;
 
-/** Injection token of a list of BullMQ's queues: all partitions, the first one first. */
+/** Injection token of the list of BullMQ queues: all partitions in their order. */
 export const ANALYTICS_QUEUES = Symbol.for('nestjs-analytics:queues');
 
 /**
- * How many messages wait in the queue for a destination that the options do not name, as while a deploy adds or removes
- * it. More of them stay in the outbox: the process does not know the limit of those that do.
+ * Maximum number of messages that wait in the queue for a destination that the options do not name, as while a deploy
+ * adds or removes it. Further messages stay in the outbox: only processes that name the destination know its limit.
  */
 const UNKNOWN_BACKLOG_LIMIT = 10_000;
 
@@ -46,14 +46,14 @@ async function watchPartitions(
   return watch;
 }
 
-/** The store in the queue's own database. */
+/** Creates the store in the queue's own database. */
 export function createBacklogStore(storage: QueueStorage): BacklogStore {
   return storage.kind === 'redis'
     ? new RedisBacklogStore(storage.client)
     : new PostgresBacklogStore(storage.pool);
 }
 
-/** The limits of the destinations in the options, by their ids. */
+/** Returns the limits of the destinations in the options, by their ids. */
 function configuredLimits({ webhooks, forwarding, sources }: ResolvedOptions): Map<string, number> {
   const forwardings = forwarding === undefined ? [] : sources.map(({ name }) => forwardingId(name));
   return new Map([

@@ -13,14 +13,14 @@ interface Fault {
 
 type Fields = Record<string, unknown>;
 
-/** The format in which the version before wrote jobs: no messages shared a body. */
+/** The format in which the previous version wrote jobs: no messages shared a body. */
 const PREVIOUS_VERSION = 2;
 
 /** The messageId becomes the value of a header. */
 const MESSAGE_ID = /^[\x20-\x7e]{1,100}$/;
 const OUTCOME_CLASSES = new Set<unknown>(['delivered', 'retry', 'permanent']);
 
-/** What messages of a job share, and name by an index: see `storedData`. */
+/** Parts that messages of a job share and refer to by an index: see `storedData`. */
 interface SharedParts {
   bodies: readonly string[];
   calls: readonly CallTrace[];
@@ -38,11 +38,11 @@ interface StoredMessage {
 
 /**
  * Reads the data of a job, which anyone with access to the queue may have written. All of it is checked, so
- * that the code that handles batches can rely on their types. Returns it in the current format, with each body
- * in its place. Unknown keys are kept, but `storedData` may leave out those of messages.
+ * that the code that handles batches can rely on their types. Returns the data in the current format, with each
+ * body in its place. Unknown keys are kept, but `storedData` may leave out those of messages.
  *
- * What is shared is put in its place in the data themselves. They were parsed for whoever reads them, and copies of all
- * messages would cost as much as the rest. Data in which something is wrong stay as they are.
+ * Shared parts are put in their places in the given data itself. The data was parsed for this caller alone, and
+ * copies of all messages would cost as much as the rest. Invalid data stays as it is.
  */
 export function readJob(data: unknown): BatchJobData | JobProblem {
   if (!isObject(data)) return problem({ path: '', expected: 'an object' });
@@ -81,7 +81,7 @@ function problem({ path, expected }: Fault): InvalidJobError {
   return new InvalidJobError(`data${path}`, expected);
 }
 
-/** @param bodies how many there are that messages share */
+/** @param bodies number of bodies that messages share */
 function faultOfBatches(batches: unknown, bodies: number): Fault | undefined {
   if (!Array.isArray(batches) || batches.length === 0) {
     return { path: '.batches', expected: 'a list of at least one batch' };

@@ -2,16 +2,16 @@ import { types } from 'node:util';
 import type { LimitedLog } from './limited-log.js';
 import { LOOK, ownTableNamed, ownTablesIn } from './removed-tables.js';
 
-/** The code of PostgreSQL for a right that is missing. */
+/** PostgreSQL's code for a missing right. */
 export const MISSING_RIGHT = '42501';
 
 /** What a server refused. */
 interface Refusal {
-  /** In words: the table, or the schema. */
+  /** The table or the schema, in words. */
   subject: string;
   /** What to do about it. */
   remedy: string;
-  /** Tables that the statement would have made or changed. */
+  /** Tables that the statement would have created or changed. */
   changed: readonly string[];
 }
 
@@ -27,10 +27,10 @@ export class RefusedTableError extends Error {
   }
 }
 
-/** Statements that make or change tables, which not even all rights on them allow. */
+/** Matches statements that create or change tables, which not even all rights on them allow. */
 const CHANGES = /\b(?:CREATE|ALTER) /;
 
-/** What a server refused, as a `RefusedTableError` if it was the use of a table of this module's own. */
+/** Returns a `RefusedTableError` if the server refused the use of a table of this module's own, otherwise `error`. */
 export function explainRefusal(error: unknown, statement = ''): unknown {
   if (!types.isNativeError(error) || !('code' in error) || error.code !== MISSING_RIGHT) return error;
   const tables = ownTablesIn(statement);
@@ -55,11 +55,11 @@ interface RefusedStatement {
   changed: readonly string[];
 }
 
-/** Writes one line when a table may not be used, however often that is tried, and one when it may. */
+/** Writes one line when a table may not be used, however often that is tried, and one when it may be used again. */
 export class RefusedTables {
   /**
-   * By what was refused: the latest statement of those that would have made or changed the same tables, and of all others.
-   * Any but the latest may not be tried again for hours.
+   * Refused statements, by their subject and then by the tables that they would have created or changed. Only the
+   * latest of each is kept: an earlier statement may not be tried again for hours.
    */
   private readonly refused = new Map<string, Map<string, RefusedStatement>>();
 
@@ -80,11 +80,11 @@ export class RefusedTables {
     );
   }
 
-  /** A statement was answered. */
+  /** Notes that a statement was answered. */
   answered(statement = ''): void {
     for (const [subject, refused] of this.refused) {
       for (const [key, { statement: own, changed }] of refused) {
-        // Others may have changed tables: then the statement that would have is not tried again.
+        // Somebody else may have changed the tables. The refused statement is then not tried again.
         const isUsed = !LOOK.test(statement) && changed.some((table) => statement.includes(table));
         if (own === statement || isUsed) refused.delete(key);
       }

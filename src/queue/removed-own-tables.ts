@@ -2,31 +2,31 @@ import type { LimitedLog } from './limited-log.js';
 import { howToRestore, LOOK, ownTablesIn, type RemovedOwnTableError } from './removed-tables.js';
 
 /**
- * How long after a table was missed or found that is told, in milliseconds: whoever removes or restores a schema does so
- * with many, and one line tells of all.
+ * Milliseconds from the loss or return of a table to the line about it. A schema is removed or restored with many
+ * tables, and one line names all of them.
  */
 const TELL_AFTER = 1_000;
-/** How often missing tables are looked for, in milliseconds: what uses them may not be needed for hours. */
+/** How often missing tables are looked for, in milliseconds: it may take hours until a statement needs them. */
 const LOOK_INTERVAL = 10_000;
-/** How long the rows of a table may come after it in a restore that is not one transaction, in milliseconds. */
+/** How long the rows of a table may follow it in a restore that is not one transaction, in milliseconds. */
 const FILLING = 5 * 60_000;
 
-/** Room that is left for lines about the queue itself, and one of these. */
+/** Lines that have to be free for a report of missing tables: the report, and lines about the queue itself. */
 const ROOM = 3;
 
-/** Returns those of some tables that are there. */
+/** Resolves to those of the given tables that exist. */
 export type FindTables = (tables: readonly string[]) => Promise<readonly string[]>;
 
 /** Writes one line when tables are missing, however often they are needed, and one when they are there again. */
 export class RemovedOwnTables {
-  /** Those that are missing, by their names. */
+  /** Names of the missing tables. */
   private readonly tables = new Set<string>();
-  /** Those that were missing, and of which no line says so: the code of PostgreSQL. */
+  /** PostgreSQL's code for each table that went missing and is in no line yet. */
   private readonly untold = new Map<string, string>();
-  /** Those of which a line says that they are missing, and none that they are there again. */
+  /** Tables that a line has reported as missing, and no line has reported as back. */
   private readonly told = new Set<string>();
   private readonly listeners: ((tables: readonly string[]) => void)[] = [];
-  /** Those whose rows may still come. */
+  /** Tables that are there again, but whose rows may still come. */
   private readonly filling = new Set<string>();
   private find: FindTables | undefined;
   /** By the monotonic clock. */
@@ -42,18 +42,18 @@ export class RemovedOwnTables {
     private readonly now: () => number,
   ) {}
 
-  /** With their schemas. */
+  /** Names of the missing tables, with their schemas. */
   get names(): string[] {
     return [...this.tables];
   }
 
-  /** While tables are missing, looks for them. */
+  /** Sets the function that looks for missing tables. */
   findBy(find: FindTables): void {
     this.find = find;
   }
 
   /**
-   * @param listener called with tables that are there again, and ever more rarely while their rows may still come. It must
+   * @param listener called with tables that are there again, and ever more rarely while their rows may still come; must
    *   not throw
    */
   onFound(listener: (tables: readonly string[]) => void): void {
@@ -67,7 +67,7 @@ export class RemovedOwnTables {
     this.changed();
   }
 
-  /** A statement was answered. */
+  /** Notes that a statement was answered. */
   answered(statement = ''): void {
     if (this.tables.size === 0 || LOOK.test(statement)) return;
     this.found(ownTablesIn(statement));
@@ -110,11 +110,11 @@ export class RemovedOwnTables {
   private async look(): Promise<void> {
     const now = this.now();
     if (now >= this.notifyAt && now < this.fillingUntil) {
-      // Ever more rarely, since all that was remembered has to be looked up again.
+      // Ever more rarely, since listeners have to look up again all that they remembered.
       this.notifyAt = now + 2 * (now - (this.fillingUntil - FILLING));
       this.notify();
     }
-    // Where the server is away, the next look finds them.
+    // If the server is away, the next look finds them.
     if (this.tables.size > 0) this.found((await this.find?.(this.names).catch(() => undefined)) ?? []);
     this.looking = undefined;
     this.lookLater();
@@ -124,7 +124,7 @@ export class RemovedOwnTables {
     if (!this.isClosed) this.telling ??= setTimeout(this.tell, wait).unref();
   }
 
-  /** Tells of a table that was found soon as well: a process may have made it, without what was in it. */
+  /** Writes the lines that are due, even for a table that was soon found: a process may have created it empty. */
   private readonly tell = (): void => {
     this.telling = undefined;
     if (this.untold.size > 0) {

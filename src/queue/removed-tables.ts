@@ -1,27 +1,27 @@
 import { types } from 'node:util';
 
-/** Codes of PostgreSQL for a table, a schema and a function that is not there. */
+/** PostgreSQL's codes for a missing table, schema and function. */
 const MISSING: readonly string[] = ['42P01', '3F000', '42883'];
 
-/** A table of this module's own, and its name without the schema. */
+/** Matches a table of this module's own, and captures its name without the schema. */
 const OWN_TABLE = /\bnestjs_analytics\w*\.(\w+)/g;
-/** In the names of tables that only the history of deliveries needs: every message arrives without them. */
+/** Part of the names of tables that only the history of deliveries needs: every message arrives without them. */
 export const OF_HISTORY = '.delivery_';
-/** How this module asks which tables there are, without using one. */
+/** Matches the statement that asks which tables exist, without using any of them. */
 export const LOOK = /^\s*SELECT to_regclass/;
 
-/** The tables of this module's own that a statement names, with their schema. */
+/** Returns the tables of this module's own that a statement names, with their schema. */
 export function ownTablesIn(statement: string): string[] {
   return Array.from(statement.matchAll(OWN_TABLE), ([table]) => table);
 }
 
-/** The one that an error is about. The words around its name depend on the language of the server. */
+/** Returns the table that an error is about. The words around its name depend on the language of the server. */
 export function ownTableNamed(message: string, statement: string): string | undefined {
   const tables = [...statement.matchAll(OWN_TABLE)];
   return tables.find(([, name]) => new RegExp(`\\b${name}\\b`).test(message))?.[0];
 }
 
-/** What to do about tables of this module's own that are missing. */
+/** Returns what to do about missing tables of this module's own. */
 export function howToRestore(it: 'it' | 'them'): string {
   return (
     `restore ${it} from a backup in one transaction (\`pg_restore --single-transaction\`, ` +
@@ -30,7 +30,7 @@ export function howToRestore(it: 'it' | 'them'): string {
   );
 }
 
-/** Somebody has removed what BullMQ needs, as a restore does that replaces the database. */
+/** Somebody has removed tables or functions that BullMQ needs, for example by a restore that replaces the database. */
 export class RemovedTablesError extends Error {
   constructor(
     readonly code: string,
@@ -52,15 +52,15 @@ export class RemovedOwnTableError extends Error {
   }
 }
 
-/** The code of an error about something that is not there; `undefined` if it is about something else. */
+/** Returns the code of an error about a missing table, schema or function; `undefined` for any other error. */
 export function missingCode(error: unknown): string | undefined {
   if (!types.isNativeError(error) || !('code' in error)) return undefined;
   return MISSING.find((code) => code === error.code);
 }
 
 /**
- * What was removed: as a `RemovedOwnTableError` if it was a table of this module's own, as a `RemovedTablesError` if BullMQ's
- * statement needs it.
+ * Returns a `RemovedOwnTableError` if a table of this module's own is missing, a `RemovedTablesError` if a statement of
+ * BullMQ lacks something, otherwise `error`.
  */
 export function explainRemoval(error: unknown, statement = ''): unknown {
   const code = missingCode(error);

@@ -3,7 +3,7 @@ export class Rest {
   private current: Promise<void> = Promise.resolve();
   private finish: (() => void) | undefined;
 
-  /** Begins a rest, unless there is one. */
+  /** Begins a rest, unless a rest is in progress. */
   begin(milliseconds: number): void {
     if (this.finish !== undefined) return;
     this.current = new Promise((resolve) => {
@@ -22,7 +22,7 @@ export class Rest {
     this.finish = undefined;
   }
 
-  /** Resolves when there is no rest. */
+  /** Resolves when no rest is in progress. */
   over(): Promise<void> {
     return this.current;
   }

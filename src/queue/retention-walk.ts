@@ -1,13 +1,16 @@
 import type { FailedJob, FailedJobs } from './failed-jobs.js';
 import type { BatchJobQueue } from './queue-backend.js';
 
-/** Jobs read at once. Redis does nothing else meanwhile, and each may have a megabyte. */
+/** Jobs read at once. Redis does nothing else meanwhile, and each job may hold a megabyte. */
 const PAGE = 5;
 /** Jobs read in one round. */
 const MAX_JOBS = 200;
-/** Clocks differ, and a job may be stored some time after it failed. What is older than this is not looked for again … */
+/**
+ * How late a job may be stored for a walk to find it, in milliseconds. Clocks differ, and a job is stored some time
+ * after it failed.
+ */
 const LATENESS = 5_000;
-/** … but once a day, in milliseconds. */
+/** How often a walk begins again with the oldest job, to find even later jobs: once a day, in milliseconds. */
 const FRESH_START = 86_400_000;
 
 /** A partition, as far as a walk needs it. */
@@ -16,30 +19,30 @@ export type WalkedQueue = Pick<BatchJobQueue, 'name' | 'toKey' | 'remove'>;
 export interface RetentionWalkParts {
   queue: WalkedQueue;
   jobs: FailedJobs;
-  /** Milliseconds: jobs that failed later are not read. */
+  /** Minimum time since a job failed for it to be read, in milliseconds. */
   retention: number;
-  /** Milliseconds that a job is kept. */
+  /** Returns the milliseconds that a job is kept. */
   retentionOf: (job: FailedJob) => number;
-  /** Called with that of a job that is kept for longer than `retention`. */
+  /** Called with the retention of each job that is kept for longer than `retention`. */
   onKept: (retention: number) => void;
   /** Whether to go on. */
   isGoingOn: () => boolean;
 }
 
 /**
- * Goes through the failed jobs of a partition as they reach an age, and removes those that are not kept for longer. Each is
- * read once, so one that stays costs nothing more. The age goes by the clock of the queue's server: a worker whose own is
- * ahead must not remove what others keep.
+ * Goes through the failed jobs of a partition as they reach an age, and removes those that are not kept for longer.
+ * Each job is read once, so a job that stays costs nothing more. The age is by the clock of the queue's server: a
+ * worker whose own clock is ahead must not remove jobs that others keep.
  */
 export class RetentionWalk {
   private failedAt = 0;
-  /** Jobs that failed at that time and were kept. */
+  /** Number of jobs that failed at `failedAt` and were kept. */
   private kept = 0;
   private begunAt = Date.now();
 
   constructor(private readonly parts: RetentionWalkParts) {}
 
-  /** One round. Resolves to whether there is more to read. */
+  /** Makes one round. Resolves to whether there is more to read. */
   async goOn(): Promise<boolean> {
     const { jobs, retention, isGoingOn } = this.parts;
     const now = Date.now();
@@ -54,7 +57,7 @@ export class RetentionWalk {
     return true;
   }
 
-  /** If a job cannot be removed, the walk stays where it is. */
+  /** Removes the jobs of a page that are due. If a job cannot be removed, the walk stays at this page. */
   private async pass(page: readonly FailedJob[]): Promise<void> {
     const { queue, retention, retentionOf, onKept } = this.parts;
     const read = page.map((job) => ({ ...job, own: retentionOf(job) }));

@@ -1,15 +1,16 @@
 import { hashOf } from './partitions.js';
 
 const FIRST_CAPACITY = 1_024;
-/** Of the places, so many are filled before there are twice as many. */
+/** Share of the places that are filled before their number is doubled. */
 const MAX_LOAD = 0.6;
 
 /**
- * Remembers jobs by a hash of their ids, in 14 to 27 bytes each, outside of the heap: there may be a million, and a set of
- * their ids takes a hundred. Two of a million have the same hash once in some ten thousand times.
+ * Remembers jobs by a hash of their ids, in 14 to 27 bytes each, outside of the heap. There may be a million jobs,
+ * and a set of their ids would take a hundred bytes for each. The chance that two of a million ids have the same hash
+ * is about one in ten thousand.
  */
 export class SeenJobs {
-  /** 0 where there is none. */
+  /** 0 in an empty place. */
   private hashes = new Float64Array(FIRST_CAPACITY);
   private size = 0;
 
@@ -37,7 +38,7 @@ export class SeenJobs {
   }
 }
 
-/** An integer from 1 that a number holds exactly. Each half of an id has a hash of its own. */
+/** Returns an integer from 1 that a number holds exactly, made of the hashes of both halves of an id. */
 function longHashOf(jobId: string): number {
   const half = jobId.length >> 1;
   return hashOf(jobId.slice(0, half)) * 2 ** 20 + (hashOf(jobId.slice(half)) >>> 12) + 1;

@@ -1,13 +1,13 @@
 import { storable } from '../shared/excerpt.js';
 import type { QueuedBatch, UrlOutcome } from './batch-job.js';
 
-/** What the excerpts of a job may take together, in bytes of JSON. */
+/** Maximum size of all excerpts of a job together, in bytes of JSON. */
 const MAX_BYTES = 256 * 1024;
-/** What JSON makes of one character, at most. */
+/** Maximum size of one character, in bytes of JSON. */
 const MAX_ESCAPED = 6;
 
 /**
- * Shortens the excerpts of a job that are too long together, each to an equal share. A customer's receiver answers what it
+ * Shortens the excerpts of a job to equal shares if they are too long together. A customer's receiver answers what it
  * likes: a thousand excerpts of quotation marks would be four times as large as the messages.
  */
 export function withShortExcerpts(batches: QueuedBatch[]): QueuedBatch[] {
@@ -43,7 +43,7 @@ function withExcerptOf(bytes: number, outcome: UrlOutcome): UrlOutcome {
   return excerpt === undefined ? outcome : { ...outcome, excerpt: shortened(excerpt, bytes) };
 }
 
-/** As much of a text as takes so many bytes of JSON, or somewhat less. */
+/** Returns the beginning of a text that fits into so many bytes of JSON, or somewhat less. */
 function shortened(text: string, bytes: number): string {
   let beginning = text;
   for (let size = bytesOf(beginning); size > bytes; size = bytesOf(beginning)) {

@@ -9,23 +9,23 @@ import {
   type UrlOutcome,
 } from './batch-job.js';
 
-/** What messages of a job have in common, each with its index in a list. `undefined` if no two messages share one. */
+/** Parts that messages of a job share, each with its index in a list. `undefined` if no two messages share one. */
 interface SharedParts {
   bodies: ReadonlyMap<string, number> | undefined;
   calls: ReadonlyMap<CallTrace, number> | undefined;
 }
 
-/** A message as it is stored where messages share something. */
+/** A message as it is stored if messages of its job share parts. */
 interface StoredMessage extends Omit<BatchMessage, 'body'> {
   body: string | number | undefined;
   callIndex?: number | undefined;
 }
 
 /**
- * The data of a job as they are stored. If messages share bodies, each body is stored once, in a list, and the
- * messages name it by its index: a message to a hundred destinations would otherwise be stored a hundred times.
- * The same goes for what they carry of their calls. `readJob` puts both in their places again. Jobs whose messages share no
- * body keep the format that the version before reads too; it drops the calls.
+ * Returns the data of a job as it is stored. If messages share bodies, each body is stored once, in a list, and the
+ * messages refer to it by its index: a message to a hundred destinations would otherwise be stored a hundred times.
+ * The same goes for the traces of their calls. `readJob` puts both in their places again. Jobs whose messages share no
+ * body keep the format that the previous version reads too, although it drops the traces.
  */
 export function storedData(given: BatchJobData): BatchJobData {
   const data = { ...given, batches: withShortExcerpts(given.batches.map(withStorableOutcomes)) };
@@ -37,7 +37,7 @@ export function storedData(given: BatchJobData): BatchJobData {
     ...batch,
     messages: batch.messages.map((message) => storedMessage(message, shared)),
   }));
-  // BullMQ gives its jobs one type. Whoever reads one has to use `readJob`.
+  // BullMQ has one type for the data of its jobs. All code that reads a job has to use `readJob`.
   return {
     ...data,
     v,
@@ -48,8 +48,8 @@ export function storedData(given: BatchJobData): BatchJobData {
 }
 
 /**
- * Field by field: a spread with other fields after it takes a microsecond for each message. A field that comes later has to be
- * added here.
+ * Copies a message field by field: a spread with other fields after it takes a microsecond for each message. A new
+ * field has to be added here.
  */
 function storedMessage(message: BatchMessage, { bodies, calls }: SharedParts): StoredMessage {
   const { id, body, outcomes, failedAt, replay, tenant, call } = message;
@@ -63,13 +63,13 @@ function storedMessage(message: BatchMessage, { bodies, calls }: SharedParts): S
   return stored;
 }
 
-/** Characters of the bodies in a job, as `readJob` returns it, each counted once, and of what was answered. */
+/** Returns the number of characters in a job from `readJob`: of its bodies, each counted once, and of its excerpts. */
 export function sizeOfJob({ batches }: BatchJobData): number {
   const bodies = batches.length > 1 ? new Map<string, string>() : undefined;
   let size = 0;
   for (const { messages } of batches) {
     for (const { id, body, outcomes } of messages) {
-      // Messages that share a body share their id. Two texts that are one need not be compared.
+      // Messages that share a body share their id. To compare a text with itself costs nothing.
       if (bodies?.get(id) !== body) size += body.length;
       bodies?.set(id, body);
       for (const { excerpt } of outcomes) size += excerpt?.length ?? 0;
@@ -78,7 +78,7 @@ export function sizeOfJob({ batches }: BatchJobData): number {
   return size;
 }
 
-/** The index of each body; `undefined` if no two messages share one. */
+/** Returns the index of each body, or `undefined` if no two messages share a body. */
 function sharedBodies(batches: readonly QueuedBatch[]): Map<string, number> | undefined {
   if (batches.length < 2 || !haveIdInCommon(batches)) return undefined;
   const bodies = new Map<string, number>();
@@ -90,7 +90,7 @@ function sharedBodies(batches: readonly QueuedBatch[]): Map<string, number> | un
   return bodies.size < messages ? bodies : undefined;
 }
 
-/** Messages of one call, or of calls made at once, have the same object. */
+/** Returns the index of each trace. Messages of one call, or of calls made at once, have the same trace object. */
 function sharedCalls(batches: readonly QueuedBatch[]): Map<CallTrace, number> | undefined {
   const calls = new Map<CallTrace, number>();
   let messages = 0;
@@ -107,8 +107,8 @@ function sharedCalls(batches: readonly QueuedBatch[]): Map<CallTrace, number> | 
 }
 
 /**
- * Whether a message is there twice. Otherwise no body is looked for: nearly every body names its message, ids are short, and
- * to compare all bodies costs ten times as much.
+ * Whether two messages have the same id. Otherwise no bodies are compared: nearly every body contains the id of its
+ * message, ids are short, and to compare all bodies costs ten times as much.
  */
 function haveIdInCommon(batches: readonly QueuedBatch[]): boolean {
   const ids = new Set<string>();
@@ -122,8 +122,9 @@ function haveIdInCommon(batches: readonly QueuedBatch[]): boolean {
 }
 
 /**
- * Outcomes are all that is added to a job. A text in one that PostgreSQL refuses would make it refuse the whole job: what
- * was delivered of it could not be recorded, and would be delivered again and again.
+ * Replaces characters in outcomes that PostgreSQL refuses. Outcomes are all that is added to a job, and PostgreSQL
+ * would refuse the whole job for such a character. The job's deliveries could not be recorded, and would be repeated
+ * again and again.
  */
 function withStorableOutcomes(batch: QueuedBatch): QueuedBatch {
   if (batch.messages.every(hasStorableOutcomes)) return batch;

@@ -19,7 +19,7 @@ export interface StoredJob {
   failedRetention: number;
 }
 
-/** One whose options or progress are not JSON. */
+/** Returns a job whose options or progress are not JSON. */
 export function unparsable(jobId: string): StoredJob {
   return {
     jobId,

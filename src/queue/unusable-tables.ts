@@ -5,42 +5,42 @@ import { type FindTables, RemovedOwnTables } from './removed-own-tables.js';
 import { RemovedOwnTableError } from './removed-tables.js';
 
 /**
- * Tells of what the queue goes on without: tables of this module's own that may not be used, or are missing, and statements
- * of the history and the metrics that the server ends.
+ * Logs what the queue goes on without: tables of this module's own that may not be used, or are missing, and
+ * statements of the history and the metrics that the server ends.
  */
 export class UnusableTables {
   private readonly refused: RefusedTables;
   private readonly removed: RemovedOwnTables;
   private readonly ended: EndedStatements;
 
-  /** @param lines limits what is written to the logger about tables */
+  /** @param lines limits the lines about tables */
   constructor(place: string, logger: QueueLog, lines: LimitedLog, now: () => number) {
     this.refused = new RefusedTables(place, lines);
     this.removed = new RemovedOwnTables(place, lines, now);
     this.ended = new EndedStatements(place, logger, now);
   }
 
-  /** Those that somebody has removed, with their schema. */
+  /** Tables that somebody has removed, with their schema. */
   get missing(): string[] {
     return this.removed.names;
   }
 
-  /** While tables are missing, they are looked for by this. */
+  /** Sets the function that looks for missing tables. */
   findBy(find: FindTables): void {
     this.removed.findBy(find);
   }
 
   /**
-   * What is remembered of tables may be wrong.
+   * Adds a listener that should forget what it remembers of tables, since that may be wrong.
    *
-   * @param listener called with tables that are there again, and ever more rarely while their rows may still come. It must
+   * @param listener called with tables that are there again, and ever more rarely while their rows may still come; must
    *   not throw
    */
   onFound(listener: (tables: readonly string[]) => void): void {
     this.removed.onFound(listener);
   }
 
-  /** A statement failed, for whatever reason. */
+  /** Notes that a statement failed, for whatever reason. */
   failed(error: unknown, statement = ''): void {
     if (error instanceof RefusedTableError) this.refused.add(error, statement);
     else if (error instanceof RemovedOwnTableError) this.removed.add(error);
@@ -48,9 +48,9 @@ export class UnusableTables {
   }
 
   /**
-   * A statement was answered.
+   * Notes that a statement was answered.
    *
-   * @param askedAt when it was sent, by the monotonic clock
+   * @param askedAt when the statement was sent, by the monotonic clock
    */
   answered(askedAt: number, statement = ''): void {
     this.refused.answered(statement);

@@ -3,12 +3,12 @@ import type { QueueHealth } from './queue-health.js';
 const INTERVAL = 1_000;
 
 /**
- * Asks a server whether it stores jobs again. What it refused may never be repeated, and a process that counts as ill
- * may get nothing else to store.
+ * Asks a server whether it stores jobs again. A refused write may never be repeated, and a process that counts as
+ * unhealthy may get nothing else to store.
  *
- * @param isDue whether to ask now
+ * @param isDue returns whether to ask now
  * @param write stores something; rejects if it is refused
- * @returns ends the questions
+ * @returns a function that ends the probes
  */
 export function probeWrites(
   health: QueueHealth,
