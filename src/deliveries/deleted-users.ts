@@ -11,33 +11,33 @@ const debug = debugFactory('analytics');
 /** What a worker knows of a job. */
 export interface QueuedJob {
   id?: string | undefined;
-  /** When it was added, in milliseconds since the epoch. */
+  /** When the job was added, in milliseconds since the epoch. */
   timestamp: number;
 }
 
-/** Knows which queued messages are about users who were deleted since. */
+/** Finds queued messages about users who were deleted since. */
 export class DeletedUsers {
   constructor(private readonly store: Pick<DeletionStore, 'find'>) {}
 
   /**
-   * Ask this before a batch is sent. Returns the batch without messages about users who were deleted after it
-   * was queued, in any process; nothing may be left. It is free for the first attempt of a batch, and costs
-   * one query for a batch that was tried before or is replayed.
+   * Returns the batch without messages about users who were deleted after it was queued, in any process. The result may
+   * have no messages. Call this before a batch is sent. It is free for the first attempt of a batch, and costs one
+   * query for a batch that was tried before or is replayed.
    */
   beforeAttempt(batch: QueuedBatch, job: QueuedJob): QueuedBatch | Promise<QueuedBatch> {
     if (batch.firstAttemptAt === undefined && !isReplay(job.id)) return batch;
     return this.leftOf(batch, job);
   }
 
-  /** The same where the batch is about to be written as well: then it costs a query in any case. */
+  /** Does the same as `beforeAttempt`, but always costs a query. For a batch that is about to be written as well. */
   async leftOf(batch: QueuedBatch, job: QueuedJob): Promise<QueuedBatch> {
     return (await this.strip(batch, job)) ?? { ...batch, messages: [] };
   }
 
   /**
-   * Ask this right before the rest of a batch is written, whether put back or kept as failed. Returns the
-   * rest without messages about deleted users, or `undefined` if nothing is left. It costs one query. If the
-   * queue's database does not answer, the batch is returned unchanged, so that nothing is lost.
+   * Returns the rest of a batch without messages about deleted users, or `undefined` if nothing is left. Call this
+   * right before the rest is written, whether put back or kept as failed. It costs one query. If the queue's database
+   * does not answer, the batch is returned unchanged, so that nothing is lost.
    */
   async strip(batch: QueuedBatch, { timestamp: addedAt }: QueuedJob): Promise<QueuedBatch | undefined> {
     const queuedAt = Math.min(addedAt, batch.firstAttemptAt ?? addedAt);
@@ -51,7 +51,7 @@ export class DeletedUsers {
     }
   }
 
-  /** The same for rests that go on in jobs of their own. Those of which nothing is left are left out. */
+  /** Does the same as `strip` for rests that continue in jobs of their own. Leaves out rests without messages. */
   async stripEach<Rest extends { batch: QueuedBatch }>(
     rests: readonly Rest[],
     job: QueuedJob,
@@ -64,10 +64,10 @@ export class DeletedUsers {
   }
 
   /**
-   * Leaves out the messages about users who were deleted after they were queued.
+   * Returns the messages without those that are older than the deletion of their user.
    *
-   * @param source name of their source
-   * @param queuedAt when they were queued, in milliseconds since the epoch
+   * @param source name of the messages' source
+   * @param queuedAt when the messages were queued, in milliseconds since the epoch
    */
   async without(
     messages: readonly BatchMessage[],
@@ -84,24 +84,24 @@ export class DeletedUsers {
   }
 }
 
-/** What tells whether a message is older than a deletion. */
+/** Data that shows whether a message is older than a deletion. */
 export interface MessageAge {
-  /** Keys of the deletions that it can be meant by. */
+  /** Keys of the deletions that may apply to the message. */
   keys: readonly string[];
   /** The timestamp of the message, in milliseconds since the epoch; `NaN` if it has none. */
   timestamp: number;
 }
 
-/** What older versions have queued says in its context alone whose it is. */
+/** Returns the age of a message. Messages that older versions queued name their tenant only in their context. */
 export function ageOf({ body, tenant }: BatchMessage, keysOf: DeletionKeys): MessageAge {
   const { keys, group, timestamp } = usersOf(body);
   return { keys: keysOf.of(keys, tenant ?? group), timestamp };
 }
 
 /**
- * Whether a message about a deleted user is older than the deletion: it was queued or timestamped before it.
- * The timestamp matters for messages that waited in a buffer while the user was deleted. Later messages with
- * the same user id are left alone.
+ * Returns whether a message is older than a deletion of its user: queued or timestamped before the deletion. The
+ * timestamp matters for messages that waited in a buffer while the user was deleted. Later messages with the same user
+ * id are left alone.
  */
 export function isFromBefore(
   { keys, timestamp }: MessageAge,
@@ -114,7 +114,7 @@ export function isFromBefore(
   });
 }
 
-/** The deletions that are kept beside the queue, in the same database. Only the code for that one is loaded. */
+/** Creates the store of deletions, in the database of the queue. Loads only the code for that database. */
 export async function createDeletionStore(storage: QueueStorage): Promise<DeletionStore> {
   if (storage.kind === 'redis') {
     const { RedisDeletionStore } = await import('./redis-deletion-store.js');

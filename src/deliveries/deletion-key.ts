@@ -1,17 +1,17 @@
 import { createHash } from 'node:crypto';
 
-/** A deletion of a user that was taken. */
+/** An accepted request to delete a user. */
 export interface TakenDeletion {
   readonly userId: string;
-  /** Name of the source whose destinations hear of it. */
+  /** Name of the source whose destinations get the deletion. */
   readonly source: string;
-  /** Whether the call named no source, so that it is for all, even for those that are no longer known. */
+  /** Whether the call named no source, so that the deletion is for all sources, even those that are no longer known. */
   readonly isOfAllSources: boolean;
-  /** The only tenant whose user it is, where the call or a source that it named has said so. */
+  /** The only tenant whose user is deleted, if the call or a source that it named has specified a tenant. */
   readonly tenant: string | undefined;
 }
 
-/** What a deletion of a user is for. */
+/** What a deletion of a user applies to. */
 export interface DeletionReach {
   /** Name of the only source. @default all */
   source?: string | undefined;
@@ -19,19 +19,19 @@ export interface DeletionReach {
   tenant?: string | undefined;
 }
 
-/** A short text that stands for a user's id, so that ids of any length need not be stored. */
+/** Returns a short text that stands for a user's id, so that ids of any length need not be stored. */
 export function userKey(userId: string): string {
   return hashOf(userId);
 }
 
-/** Stands for a user and for what a deletion is for. It begins with the user's key. */
+/** Returns a text that stands for a user and the reach of a deletion. It begins with the user's key. */
 export function deletionKey(userId: string, reach: DeletionReach): string {
   return userKey(userId) + suffixOf(reach);
 }
 
-/** Makes the keys of the deletions that a message of a source can be meant by. */
+/** Makes the keys of the deletions that may apply to a message of a source. */
 export class DeletionKeys {
-  /** What follows the key of a user, by the tenant. */
+  /** Suffixes that follow a user's key, by tenant. */
   private readonly suffixes = new Map<string | undefined, readonly string[]>();
 
   /** @param source name of the source of the messages */
@@ -52,7 +52,7 @@ export class DeletionKeys {
   }
 }
 
-/** Empty for a deletion from all sources and for all tenants, as versions before 0.2.0 stored each. */
+/** Returns an empty text for all sources and all tenants: versions before 0.2.0 stored every deletion like this. */
 function suffixOf({ source, tenant }: DeletionReach): string {
   if (source === undefined && tenant === undefined) return '';
   return `.${hashOf(JSON.stringify([source ?? null, tenant ?? null]))}`;

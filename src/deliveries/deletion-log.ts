@@ -3,7 +3,7 @@ import { TenantThrew } from '../destinations/tenant-threw.js';
 import { failureOf } from '../queue/queue-failure.js';
 import { thrownAt } from '../shared/thrown-at.js';
 
-/** The lines about deletions of users that cannot be completed. */
+/** Logs deletions of users that cannot be completed. */
 export class DeletionLog {
   private isUnreadableTold = false;
 
@@ -18,7 +18,7 @@ export class DeletionLog {
     );
   }
 
-  /** Told once: the next look finds the same. */
+  /** Logs this only once, since every later pass finds the same deletions. */
   onUnreadable(users: number): void {
     if (users === 0 || this.isUnreadableTold) return;
     this.isUnreadableTold = true;

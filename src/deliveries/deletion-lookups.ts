@@ -2,11 +2,11 @@ import { SilentConnectionError } from '../queue/queue-failure.js';
 import { TenantTurns } from '../shared/tenant-turns.js';
 
 /**
- * Each look-up takes one of the connections on which jobs are added, and keeps it for as long as it waits for a lock on the
- * table.
+ * Number of look-ups at once. Each takes one of the connections on which jobs are added, and keeps it while it waits
+ * for a lock on the table.
  */
 const MOST_LOOKUPS = 2;
-/** Their keys do not tell whose they are. */
+/** Tenant of every look-up: the keys of deletions do not show their tenant. */
 const ANYBODY = '';
 
 type DeletedAt = ReadonlyMap<string, number>;
@@ -18,16 +18,16 @@ interface NextLookup {
 }
 
 /**
- * Looks up deletions for many who ask at the same time, as the batches of a job do: whoever asks while others are answered
- * shares the next look-up, so that nobody waits for more than one. It begins after all of them have asked, and so finds what
- * was stored before.
+ * Looks up deletions for callers that ask at the same time, such as the batches of a job. Callers that ask while others
+ * are answered share the next look-up, so that no caller waits for more than one. It begins after all of them have
+ * asked, so it finds everything that was stored before.
  */
 export class DeletionLookups {
   private readonly turns = new TenantTurns(MOST_LOOKUPS, MOST_LOOKUPS);
   private next: NextLookup | undefined;
 
   /**
-   * @param look when users were deleted, by the deletion's key
+   * @param look finds the times of deletions, by their keys
    * @param patience how long a look-up waits for its turn, in milliseconds
    */
   constructor(
@@ -35,7 +35,7 @@ export class DeletionLookups {
     private readonly patience: number,
   ) {}
 
-  /** When users were deleted, by the deletion's key. @throws SilentConnectionError */
+  /** Resolves to the times of deletions, by their keys. @throws SilentConnectionError */
   async find(keys: readonly string[]): Promise<Map<string, number>> {
     const next = (this.next ??= this.prepare());
     for (const key of keys) next.keys.add(key);
@@ -54,7 +54,7 @@ export class DeletionLookups {
   }
 
   private async inTurn(keys: ReadonlySet<string>): Promise<DeletedAt> {
-    // Those who ask at the same moment share it as well.
+    // Callers that ask at the same moment share this look-up as well.
     await Promise.resolve();
     const waiting = new AbortController();
     const timer = setTimeout(() => {

@@ -3,13 +3,13 @@ export const DELETION_MEMORY = 7 * 24 * 60 * 60 * 1_000;
 
 /** A user who was deleted. */
 export interface Deletion {
-  /** Stands for the user's id and for what the deletion is for; see `deletionKey`. */
+  /** Stands for the user's id and the reach of the deletion; see `deletionKey`. */
   key: string;
   /** When the user was deleted, in milliseconds since the epoch. */
   at: number;
   /**
-   * What is needed to carry the deletion out, in one line. It is dropped once that is done. If the user was deleted
-   * several times before that, each task of the key has a line.
+   * Data needed to carry out the deletion, in one line. It is dropped once that is done. If the user is deleted several
+   * times before, each task of the key has a line.
    */
   task: string;
 }
@@ -20,19 +20,19 @@ export interface Deletion {
  */
 export interface DeletionStore {
   /**
-   * An earlier deletion than the one that is known by the same key counts as made at the same time as that. A task that
-   * another process has stored and that is not carried out yet stays beside the new one.
+   * Adds deletions. If a later deletion with the same key is stored, the new one gets the time of that deletion. A task
+   * that another process has stored and that is not carried out yet is kept beside the new one.
    */
   add(deletions: readonly Deletion[]): Promise<void>;
-  /** When users were deleted, by the deletion's key. Keys of no deletion are left out. */
+  /** Resolves to the times of deletions, by their keys. Keys without a deletion are left out. */
   find(keys: readonly string[]): Promise<Map<string, number>>;
-  /** Some of the deletions that still have to be carried out, about this many; none only if none is left. */
+  /** Resolves to about this many deletions that still have to be carried out; to none only if none is left. */
   pending(limit: number): Promise<Deletion[]>;
   /**
-   * All of them, in pages of about this many, whether or not they are done meanwhile. No page is empty. One that is
-   * added meanwhile may be left out, and one may be there twice.
+   * Yields all deletions that still have to be carried out, in pages of about this many, even if some are done
+   * meanwhile. No page is empty. A deletion that is added meanwhile may be left out. Any deletion may appear twice.
    */
   pages(limit: number): AsyncIterable<Deletion[]>;
-  /** Marks deletions as carried out. One that was added again meanwhile stays. */
+  /** Marks deletions as carried out, except those that were added again meanwhile. */
   done(deletions: readonly Deletion[]): Promise<void>;
 }

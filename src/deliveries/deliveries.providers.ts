@@ -73,7 +73,7 @@ function createFailedLimit(
   });
 }
 
-/** Where there is no queue, nothing is left undone. */
+/** Returns `undefined` if there is no queue: no deletion is left unfinished then. */
 async function createUnfinishedDeletions(
   { connection }: ResolvedOptions,
   eraser: UserEraser,
@@ -84,7 +84,7 @@ async function createUnfinishedDeletions(
   return new UnfinishedDeletions({ store, backlogs, eraser });
 }
 
-/** Reports what becomes of messages, and lets the application act on it. */
+/** Providers that report what becomes of messages, and let the application act on it. */
 export const DELIVERIES_PROVIDERS: Provider[] = [
   ...HISTORY_PROVIDERS,
   { provide: DeliveryEvents, inject: [BacklogCounter], useFactory: createDeliveryEvents },

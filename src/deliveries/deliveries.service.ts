@@ -30,31 +30,31 @@ export interface DeliveriesParts {
   store: BatchStore;
   failedMessages: FailedMessages;
   destinations: DestinationRegistry;
-  /** `undefined` in an application that keeps none. */
+  /** `undefined` if the application keeps no history. */
   history: DeliveryHistory | undefined;
 }
 
 /**
- * What becomes of messages: live in this process, and as stored in the queue that all processes share. The
- * methods that read the queue count messages, not jobs, so they read the jobs: ten at a time, about a second
- * for 10,000. With a `destination`, jobs for others alone are not read. While the queue cannot be reached, they
+ * Shows what becomes of messages: live in this process, and as stored in the queue that all processes share. The
+ * methods that read the queue count messages, not jobs, so they read the jobs: ten at a time, 10,000 in about a second.
+ * With a `destination`, jobs that are only for others are not read. While the queue cannot be reached, these methods
  * wait or reject. Every method rejects with `AnalyticsClosedError` once the application has shut down.
  */
 export class DeliveriesService {
   /**
-   * The result of each message at each attempt that this process made, URL by URL, including URLs that failed
-   * while another one took the message. `retry` and `failed` are emitted once the queue knows the result too,
-   * `delivered` perhaps before: after a crash at that moment it comes again. Errors that a subscriber throws are
-   * logged and harm nobody else, also behind `pipe`. What an operator such as `map` throws ends that subscription:
-   * it goes to its `error` handler, or to the log. Completes at shutdown.
+   * Emits the result of each message at each attempt that this process made, URL by URL, including URLs that failed
+   * while another URL took the message. `retry` and `failed` are emitted once the queue knows the result too.
+   * `delivered` may be emitted before that, and is emitted again after a crash at that moment. Errors that a subscriber
+   * throws are logged and affect nobody else, also behind `pipe`. An error that an operator such as `map` throws ends
+   * that subscription, and goes to its `error` handler or, without a handler, to the log. Completes at shutdown.
    */
   readonly outcomes$: Observable<MessageOutcome>;
 
   /**
-   * Emits when a URL goes down, comes back, or has its first message fail for good, when a destination at run time
-   * is about to be disabled or is disabled for that, and when a destination reaches its `backlogLimit` or has room
-   * again, as seen by this process. Use it to notify the owner. Errors of subscribers are treated as those of
-   * `outcomes$`. Completes at shutdown.
+   * Emits when a URL goes down, comes back, or has its first message fail for good; when a destination that was added
+   * at run time is about to be disabled, or is disabled, since it takes no messages; and when a destination reaches its
+   * `backlogLimit` or has room again. All as seen by this process. Use it to notify the owner. Errors of subscribers
+   * are treated like those of `outcomes$`. Completes at shutdown.
    */
   readonly endpoints$: Observable<EndpointEvent>;
 
@@ -75,9 +75,9 @@ export class DeliveriesService {
   }
 
   /**
-   * The messages that failed for good and are kept, with what each URL answered: the latest first, from
-   * position `start` to position `end`. Messages whose batch is still retried for other messages come last, and
-   * not at all with `waiting: false`: what waits is then not read, which costs little where much waits.
+   * Returns the messages that failed for good and are kept, with what each URL answered: the latest first, from
+   * position `start` to position `end`. Messages whose batch is still retried for other messages come last. With
+   * `waiting: false` they are left out and waiting jobs are not read, which saves much time if many wait.
    *
    * @throws InvalidFilterError
    *
@@ -91,13 +91,13 @@ export class DeliveriesService {
   }
 
   /**
-   * Delivers messages again that failed for good: all, or those that match. They keep their messageId, and
-   * every URL is tried, for a new retry window. Returns how many there are; messages whose batch is still
-   * retried for other messages are left out, those of destinations that are gone, are disabled, have wrong fields, or
-   * have secrets that cannot be decrypted, and, unless the filter has `error: 'OTHER_APPLICATION'`, those that another
-   * application has queued.
+   * Delivers messages again that failed for good: all, or those that match. They keep their messageId, and every URL is
+   * tried, for a new retry window. Returns the number of these messages. The following are left out: messages whose
+   * batch is still retried for other messages; messages of destinations that do not exist, are disabled, have wrong
+   * fields, or have secrets that cannot be decrypted; and, unless the filter has `error: 'OTHER_APPLICATION'`, messages
+   * that another application has queued.
    *
-   * @throws InvalidFilterError, also where `destination` or `messageIds` is `undefined`: leave it out to mean all;
+   * @throws InvalidFilterError, also if `destination` or `messageIds` is `undefined`: leave it out to mean all;
    *   DestinationNotFoundError, InvalidDestinationError, DestinationKeyError when the filter names such a destination;
    *   ReplayIncompleteError after everything else was replayed, if destinations could not be looked up
    *
@@ -112,9 +112,9 @@ export class DeliveriesService {
   }
 
   /**
-   * How many messages match the filter: ask before you replay. Messages whose destination is
-   * gone, is disabled, has wrong fields or cannot be decrypted, those that cannot be read, and those that another
-   * application has queued, count here and are left alone by `replay`.
+   * Returns how many messages match the filter: ask before you replay. The count includes messages that `replay` leaves
+   * alone: those whose destination does not exist, is disabled, has wrong fields or has secrets that cannot be
+   * decrypted, those that cannot be read, and those that another application has queued.
    *
    * @throws InvalidFilterError
    */
@@ -125,8 +125,8 @@ export class DeliveriesService {
   }
 
   /**
-   * Sends a test event to each URL of a webhooks destination at once, outside the queue: a signed `track`
-   * named `Test Event`. Returns what each answered, and how long each phase of the request took.
+   * Sends a signed test event to each URL of a webhooks destination at once, outside the queue: a `track`
+   * named `Test Event`. Returns the answer of each URL, and how long each phase of the request took.
    *
    * @throws DestinationNotFoundError, NotAWebhookError, InvalidDestinationError, DestinationKeyError
    */
@@ -150,10 +150,10 @@ export class DeliveriesService {
   }
 
   /**
-   * The latest deliveries of a destination, over all processes: one entry for each message, with its attempts,
-   * the latest first. At most 100 of the last seven days; they appear some two seconds after the attempt. Of a
-   * message, its id, its type and the name of its event are kept, and of each answer its first 256 characters, which
-   * may hold what the receiver repeats of the message. `delete` removes nothing here: an entry goes after seven days.
+   * Returns the latest deliveries of a destination, over all processes: one entry for each message, with its attempts,
+   * the latest first. At most 100 entries of the last seven days are kept. An entry appears some two seconds after the
+   * attempt. It has the id, the type and the event name of the message, and the first 256 characters of each answer, in
+   * which the receiver may repeat data of the message. `delete` removes no entries: each expires after seven days.
    *
    * @throws DestinationNotFoundError, also for a destination of another tenant; InvalidFilterError, also for a `tenant`
    *   that is `undefined`; HistoryDisabledError with the option `history: false`
@@ -168,9 +168,9 @@ export class DeliveriesService {
   }
 
   /**
-   * What happened at a destination in each hour of the last seven days, over all processes: messages that were
-   * delivered, put back for a retry, and failed for good, and how long the attempts took. The oldest hour first,
-   * including those in which nothing happened.
+   * Returns what happened at a destination in each hour of the last seven days, over all processes: how many messages
+   * were delivered, put back for a retry, and failed for good, and how long the attempts took. The oldest hour comes
+   * first. Hours in which nothing happened are included.
    *
    * @throws DestinationNotFoundError, also for a destination of another tenant; InvalidFilterError, also for a `tenant`
    *   that is `undefined`; HistoryDisabledError with the option `history: false`
@@ -185,8 +185,8 @@ export class DeliveriesService {
   }
 
   /**
-   * The same for all destinations together, those of all tenants and those that were deleted, with how many
-   * messages waited. Processes with a worker look at that every ten seconds, even while nothing is delivered.
+   * Returns the same for all destinations together, including deleted ones and those of all tenants, and how many
+   * messages waited. Processes with a worker count these every ten seconds, even while nothing is delivered.
    *
    * @throws InvalidFilterError; HistoryDisabledError with the option `history: false`
    */
@@ -197,8 +197,8 @@ export class DeliveriesService {
   }
 
   /**
-   * What `totals` returns, for each minute of the last hour: 60 of them, the oldest first, the minute that has begun
-   * included, without durations.
+   * Returns the same as `totals`, but without durations, for each minute of the last hour: 60 minutes including the
+   * current one, the oldest first.
    *
    * @throws HistoryDisabledError with the option `history: false`
    */

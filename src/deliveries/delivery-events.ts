@@ -15,9 +15,9 @@ export interface MessageOutcome {
   /** Name of the source. */
   source: string;
   /**
-   * `delivered`: at least one URL took it, which settles it. `retry`: none did, and it will be tried again.
-   * `failed`: it failed for good, is kept, and can be replayed. `dropped`: its destination was deleted while
-   * it waited, so nobody wants it.
+   * `delivered`: at least one URL took the message, which settles it. `retry`: no URL took it, and it will be tried
+   * again. `failed`: the message failed for good, is kept, and can be replayed. `dropped`: the destination was deleted
+   * while the message waited for it.
    */
   class: 'delivered' | 'retry' | 'failed' | 'dropped';
   /** The error code if the message could not be tried at all: `DESTINATION_NOT_FOUND`. */
@@ -29,9 +29,9 @@ export interface MessageOutcome {
 /** A URL changed its state, as seen by this process. Events come in the order of the URL's answers. */
 export interface EndpointStateEvent {
   /**
-   * `down`: five requests in a row failed, and its messages are held back. `exhausted`: the first message
-   * since it last took one has failed for good. `up`: after `down` it answers again, after `exhausted` it has
-   * taken a message again.
+   * `down`: five requests in a row failed, and messages for the URL are held back. `exhausted`: for the first time
+   * since the URL last took a message, a message failed for good. `up`: after `down`, the URL answers again; after
+   * `exhausted`, it has taken a message again.
    */
   type: 'down' | 'exhausted' | 'up';
   /** The destination's id. */
@@ -53,30 +53,30 @@ export interface EndpointStateEvent {
 }
 
 /**
- * A destination's backlog reached its limit, or has room again. Emitted by processes that track for the
+ * A destination's backlog reached its limit, or has room again. Emitted by processes that track messages for the
  * destination, whether or not they deliver, and by those that move the rows of an outbox.
  */
 export interface BacklogEvent extends FullBacklog {
-  /** `full`: messages for it are refused from now on. `drained`: its messages are taken again. */
+  /** `full`: messages for the destination are refused from now on. `drained`: they are accepted again. */
   type: 'full' | 'drained';
 }
 
-/** A destination at run time takes nothing any more. */
+/** A destination that was added at run time takes no messages any more. */
 export interface DeadDestinationEvent {
   /**
-   * `disabling`: it will be disabled unless it takes a message, in a day or in a fifth of `disableAfter`, whichever is
-   * less. `disabled`: it was.
+   * `disabling`: the destination will be disabled unless it takes a message, in a day or in a fifth of `disableAfter`,
+   * whichever is less. `disabled`: the destination was disabled.
    */
   type: 'disabling' | 'disabled';
   /** The destination's id. */
   destination: string;
-  /** Why, in words. */
+  /** Reason, in words. */
   reason: string;
-  /** Since when every message is known to have failed for good, in milliseconds since the epoch. */
+  /** Time since which every message is known to have failed for good, in milliseconds since the epoch. */
   since: number;
 }
 
-/** A change of a URL or a destination that its owner should know of. */
+/** A change of a URL or a destination that its owner should know about. */
 export type EndpointEvent = EndpointStateEvent | BacklogEvent | DeadDestinationEvent;
 
 /** What this process reports to the application about its deliveries. */
@@ -89,18 +89,18 @@ export class DeliveryEvents {
     this.endpoints = new EventChannel(tellOnce('endpoints$', logger));
   }
 
-  /** Nothing is delivered here any more. */
+  /** Completes both streams. Called when this process no longer delivers anything. */
   complete(): void {
     this.outcomes.complete();
     this.endpoints.complete();
   }
 }
 
-/** One line per place that throws, not one per event. */
+/** Returns an error handler that logs one line per place that throws, not one per event. */
 export function tellOnce(stream: string, logger: { error(message: string): void }): (error: unknown) => void {
   const told = new Set<string>();
   return (error) => {
-    // RxJS gathers what is thrown at the end of a subscription.
+    // RxJS collects the errors that are thrown when a subscription ends.
     const errors: unknown[] = error instanceof UnsubscriptionError ? error.errors : [error];
     for (const thrown of errors.map(thrownAt)) {
       if (told.has(thrown)) continue;

@@ -7,30 +7,30 @@ export interface DestinationLogger {
   warn(message: string): void;
 }
 
-/** Lines of one kind that are remembered, so that each is written once. */
+/** Maximum number of lines of one kind that are remembered, so that each is written once. */
 const MAX_TOLD = 1_000;
-/** Lines of one kind that may be written within a minute. What else there is to tell is summed up at its end. */
+/** Maximum number of lines of one kind within a minute. Further lines are summed up at the end of the minute. */
 const LINES = 5;
-/** Lines of one kind that are told apart when they are counted. */
+/** Maximum number of distinct lines of one kind that are counted for a summary. */
 const MAX_LEFT_OUT = 10_000;
 const MINUTE = 60_000;
 
 /** The lines of one kind. */
 interface Kind {
   readonly told: Set<string>;
-  /** How many were written in this minute. */
+  /** Number of lines written in this minute. */
   written: number;
-  /** Those of this minute that were not written. */
+  /** Lines of this minute that were not written. */
   readonly leftOut: Set<string>;
-  /** Set from a summary until a minute is over that leaves out nothing. */
+  /** Set by a summary, until a minute ends in which no line was left out. */
   isSummedUp: boolean;
-  /** Whether a minute has begun, with its first line. */
+  /** Whether a minute is running. The first line begins a minute. */
   hasBegun: boolean;
 }
 
 /**
- * Logs why destinations get no messages. There may be thousands of them with the same fault: of each
- * kind of line some are written, and then one a minute that counts the others.
+ * Logs why destinations get no messages. Thousands of destinations may have the same fault, so only some lines of each
+ * kind are written, and then one line a minute that counts the others.
  */
 export class DestinationLines {
   private readonly kinds = new Map<string, Kind>();
@@ -44,20 +44,20 @@ export class DestinationLines {
   }
 
   /**
-   * Writes a line that was not written before.
+   * Writes a line unless it was written before.
    *
    * @param kind the same for lines that differ only in the destination and the reason
    */
   write(level: keyof DestinationLogger, kind: string, line: string): void {
     const { told } = this.ofKind(kind);
     if (told.has(line)) return;
-    // A line that is repeated after a while does less harm than a list without end.
+    // Repeating a line after a while does less harm than a set that grows without end.
     if (told.size >= MAX_TOLD) told.clear();
     told.add(line);
     this.writeEach(level, kind, line);
   }
 
-  /** The same for something that happens, of which each time is reported. */
+  /** Writes a line about an event, even if the same line was written before. */
   writeEach(level: keyof DestinationLogger, kind: string, line: string): void {
     const lines = this.ofKind(kind);
     if (!lines.hasBegun) this.begin(level, lines);
@@ -69,7 +69,7 @@ export class DestinationLines {
     this.logger[level](line);
   }
 
-  /** Sums up what is left, since nothing follows. */
+  /** Writes the pending summaries at once, since no lines follow. */
   close(): void {
     this.summaries.close();
   }
@@ -98,7 +98,7 @@ export class DestinationLines {
   }
 }
 
-/** A line may have several rows, so the count comes first. */
+/** Returns a line that counts the others. The count comes first, since the latest line may have several rows. */
 function summaryOf(lines: readonly string[]): string {
   const latest = lines.at(-1) ?? '';
   const others = lines.length - 1;

@@ -4,7 +4,7 @@ import type { EndpointName, RequestDetails } from '../webhooks/endpoint-state.js
 /** What the reader of the log can do about a URL that refused a message. */
 export interface EndpointHint {
   level: 'warn' | 'error';
-  /** Of hints of the same kind one is logged in an outage, whose requests may fail in many ways. */
+  /** Only one hint of each kind is logged during an outage. Its requests may fail in many ways. */
   kind: string;
   text: string;
 }
@@ -31,7 +31,7 @@ const CHECKS: ReadonlyMap<string, string> = new Map([
 const SERVER_ERROR = 'The receiver, or a proxy in front of it, has an error: look at its log.';
 const TOO_MANY_REQUESTS = 'It gets too many requests: set a `rateLimit`, or raise its limit.';
 
-/** What to do about the first message that was retried and has failed for good. It stands in a line of its own. */
+/** What to do when, for the first time, a message that was retried has failed for good. Logged in a line of its own. */
 export const TIME_OVER: EndpointHint = {
   level: 'error',
   kind: 'timeOver',
@@ -95,7 +95,7 @@ const INVALID_RESULT: EndpointHint = {
     'messages are retried.',
 };
 
-/** What to do about a request that is retried. A code of the application's own destination has another meaning. */
+/** Returns the hint for a retry. The application's own destinations give error codes other meanings. */
 function retried({ destination, url }: EndpointName, { status, error = '' }: UrlOutcome): EndpointHint {
   const check = status === undefined ? CHECKS.get(error) : checkOfStatus(status);
   if (check === undefined || url === destination) return RETRIED;
@@ -107,7 +107,7 @@ function checkOfStatus(status: number): string | undefined {
   return status >= 500 ? SERVER_ERROR : undefined;
 }
 
-/** The hint for an outcome that is not `delivered`. */
+/** Returns the hint for an outcome that is not `delivered`. */
 export function hintFor(
   endpoint: EndpointName,
   outcome: UrlOutcome,

@@ -12,34 +12,34 @@ export interface EndpointLogger {
 
 export interface EndpointLine {
   level: keyof EndpointLogger;
-  /** What the URL does, as the rest of a sentence. */
+  /** What the URL does, as a sentence without its subject. */
   text: string;
-  /** Failed requests that the line covers. A summary adds up those of the lines that it replaces. */
+  /** Number of failed requests that the line covers. A summary adds up the numbers of the lines that it replaces. */
   failures: number;
 }
 
-/** Lines that a URL may write within a minute. What it reports after that is summed up, once a minute. */
+/** Maximum number of lines about a URL within a minute. Further lines are summed up, once a minute. */
 const LINES = 4;
-/** Lines that all URLs of a destination may write in a minute, besides those summaries: more than five URLs can. */
+/** Maximum number of lines a minute about all URLs of a destination, without summaries. Five URLs write fewer. */
 const LINES_OF_DESTINATION = 25;
-/** Lines in a minute about all destinations that were added at run time, with those summaries. There may be thousands. */
+/** Maximum number of lines a minute, with summaries, about destinations added at run time. There may be thousands. */
 const LINES_OF_OTHERS = 100;
-/** What these are counted by. No destination has an empty id. */
+/** Key by which the lines about those destinations are counted. No destination has an empty id. */
 const OTHERS = '';
 const MINUTE = 60_000;
 
-/** What a URL has written lately, and what it has to report besides. */
+/** Recent lines about a URL, and counts of what was left out. */
 interface Recent {
-  /** When the lines of the last minute were written, by the clock. */
+  /** Times at which the lines of the last minute were written, by the clock. */
   written: number[];
-  /** Set from a summary until a minute without changes is over. */
+  /** Set by a summary, until a minute passes without changes. */
   isSummedUp: boolean;
   /** Changes and failed requests that were not written. */
   changes: number;
   failures: number;
 }
 
-/** Lines in the minute that began with the first of them. */
+/** Counts of lines in a minute, which begins with its first line. */
 interface Minute {
   readonly most: number;
   written: number;
@@ -47,9 +47,9 @@ interface Minute {
 }
 
 /**
- * Logs the state of URLs, in at most five lines within any minute. A URL that keeps changing is summed up, and so is a
- * destination whose URLs keep being replaced. Where the destinations of many customers fail together, most are counted
- * only, so that they leave the log to others; the destinations of the options always get their lines.
+ * Logs the state of URLs, in at most five lines about each within any minute. A URL that keeps changing is summed up,
+ * and so is a destination whose URLs keep being replaced. If the destinations of many customers fail together, most
+ * lines are only counted, to leave the log to others. Destinations of the options always get their lines.
  */
 export class EndpointLines {
   private readonly recent = new Map<string, Recent>();
@@ -83,7 +83,7 @@ export class EndpointLines {
     this.logger[level](`${nameOf(endpoint)} ${text}`);
   }
 
-  /** Sums up what is left, since nothing follows. */
+  /** Writes the pending summaries at once, since no lines follow. */
   close(): void {
     this.summaries.close();
   }
@@ -95,7 +95,7 @@ export class EndpointLines {
     });
   }
 
-  /** That of all destinations that were added at run time, if it is one. Those of code have no URL. */
+  /** Returns the minute of all destinations added at run time, if it applies. Destinations in code have no URL. */
   private minuteOfOthers({ destination, url }: EndpointName): Minute[] {
     if (url === destination || this.configured.has(destination)) return [];
     const minute = this.minuteOf(OTHERS, LINES_OF_OTHERS, (leftOut) => {
@@ -118,7 +118,7 @@ export class EndpointLines {
     return minute;
   }
 
-  /** Whether all of these minutes have room for a line. */
+  /** Counts a line in each of these minutes if all have room for it. Returns whether they have. */
   private takeLine(minutes: readonly Minute[]): boolean {
     const full = minutes.find(({ written, most }) => written >= most);
     if (full !== undefined) {
@@ -129,7 +129,7 @@ export class EndpointLines {
     return true;
   }
 
-  /** Looks again a minute after the oldest of the lines. */
+  /** Checks the URL again a minute after the oldest of its lines. */
   private watch(endpoint: EndpointName, key: string, recent: Recent): void {
     const [oldest] = recent.written;
     if (oldest === undefined) {

@@ -10,11 +10,11 @@ import type { EventChannel } from './event-channel.js';
 
 /** A URL that takes no messages at the moment. */
 export interface DownEndpoint extends EndpointName {
-  /** When its first failure in a row was, in milliseconds since the epoch. */
+  /** Time of the first failure in a row, in milliseconds since the epoch. */
   since: number;
 }
 
-/** What is wrong with a URL since it last took a message, or since its first request. */
+/** What went wrong at a URL since it last took a message, or since its first request. */
 interface Trouble {
   endpoint: EndpointName;
   since: number;
@@ -27,8 +27,8 @@ interface Trouble {
 }
 
 /**
- * Reports when a URL stops taking messages and when it takes them again, with the counts of what happened in
- * between: in the log, with a few lines a minute for each URL, and as events.
+ * Reports when a URL stops taking messages and when it takes them again, with the counts of what happened in between:
+ * as events, and in the log with a few lines a minute for each URL.
  */
 export class EndpointLog implements EndpointObserver {
   private readonly troubles = new Map<string, Trouble>();
@@ -89,18 +89,18 @@ export class EndpointLog implements EndpointObserver {
     this.troubles.delete(keyOf(endpoint));
   }
 
-  /** A message failed for good, after this outcome of a URL. */
+  /** Called when a message failed for good, after this outcome of a URL. */
   onMessageFailed(endpoint: EndpointName, outcome: UrlOutcome): void {
     const trouble = this.troubleOf(endpoint, outcome);
     if (++trouble.failedMessages === 1) this.emit('exhausted', endpoint, trouble);
-    // Of a refusal, the line about its first one has said so.
+    // For a refusal, the line about the first refusal has already said that messages are kept as failed.
     if (outcome.class === 'retry' && !trouble.told.has(TIME_OVER.kind)) {
       trouble.told.add(TIME_OVER.kind);
       this.lines.write(endpoint, { ...TIME_OVER, failures: 0 });
     }
   }
 
-  /** Nothing is logged any more. */
+  /** Writes the pending summaries at once, since no lines follow. */
   close(): void {
     this.lines.close();
   }
@@ -123,7 +123,7 @@ export class EndpointLog implements EndpointObserver {
   }
 
   private recover(endpoint: EndpointName, outcome: UrlOutcome): void {
-    // Runs for every message, and nearly always there is no trouble at all.
+    // Runs for every message, and there is nearly always no trouble at all.
     if (this.troubles.size === 0) return;
     const key = keyOf(endpoint);
     const trouble = this.troubles.get(key);

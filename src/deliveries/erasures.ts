@@ -3,31 +3,31 @@ import { type DeletedUser, deletedUser, type UnfinishedUsers } from './deletion-
 import type { UserMessages } from './user-messages.js';
 
 /**
- * Removes what a part of the module stores about deleted users. Resolves to those for whom it has to be repeated. If it
- * rejects, that is all of them.
+ * Removes what a part of the module stores about deleted users. Resolves to the users for whom the removal has to be
+ * repeated. If it rejects, it has to be repeated for all of them.
  *
- * @param onProgress called whenever a part of it is done
+ * @param onProgress called whenever a part of the removal is done
  */
 export type Erasure = (users: readonly DeletedUser[], onProgress: () => void) => Promise<UnfinishedUsers>;
 
-/** What became of some deletions. */
+/** Result of carrying out some deletions. */
 export interface Erased {
   done: Deletion[];
   unfinished: UnfinishedUsers;
-  /** Tasks that cannot be read. */
+  /** Number of tasks that cannot be read. */
   unreadable: number;
 }
 
 /** Removes all that is stored about deleted users: their messages, and what other parts of the module store. */
 export class Erasures {
   private readonly others: Erasure[] = [];
-  /** Times of the deletions whose messages the last look at all of them has removed, by their keys. */
+  /** Times of the deletions whose messages were removed in the last complete pass, by key. */
   private lastErased: ReadonlyMap<string, number> = new Map();
-  /** The same of the look that is going on. */
+  /** The same for the current pass. */
   private erased = new Map<string, number>();
 
   /**
-   * @param signal ends a search for messages; it is not complete then
+   * @param signal ends a search for messages before it is complete
    * @param onProgress called whenever a part of a removal is done
    */
   constructor(
@@ -41,13 +41,13 @@ export class Erasures {
     this.others.push(erasure);
   }
 
-  /** Rejects when nothing is known to be done of any of them. */
+  /** Carries out deletions. Rejects if none of them is known to be done. */
   async run(deletions: readonly Deletion[]): Promise<Erased> {
     const tasks = deletions.map(({ task }) => task.split('\n'));
     const users = tasks.map((lines) => lines.flatMap(deletedUser));
     const messages = this.eraseMessages(deletions);
     const others = this.others.map((erasure) => erasure(users.flat(), this.onProgress));
-    // All of them end before any is tried again.
+    // All removals end before any of them is tried again.
     await Promise.allSettled([messages, ...others]);
     await messages;
     const unfinished = new Map((await Promise.all(others)).flatMap((left) => [...left]));
@@ -58,13 +58,13 @@ export class Erasures {
     };
   }
 
-  /** All deletions were looked at. */
+  /** Ends a pass over all deletions. */
   endLook(): void {
     this.lastErased = this.erased;
     this.erased = new Map();
   }
 
-  /** Leaves out those whose messages were removed when something else failed. */
+  /** Removes messages. Skips deletions whose messages the last pass removed while another removal failed. */
   private async eraseMessages(deletions: readonly Deletion[]): Promise<void> {
     const left = deletions.filter(({ key, at }) => this.lastErased.get(key) !== at);
     if (left.length > 0) await this.messages.erase(timesOf(left), this.signal, this.onProgress);

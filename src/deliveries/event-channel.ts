@@ -8,7 +8,7 @@ export class EventChannel<T> {
   readonly events$: Observable<T>;
   private readonly subject = new Subject<T>();
 
-  /** @param onThrow called with what a subscriber threw; it stays subscribed, unless one of its operators did */
+  /** @param onThrow called with what a subscriber threw; it stays subscribed unless one of its operators threw */
   constructor(onThrow: OnThrow) {
     this.events$ = new GuardedObservable(this.subject, onThrow);
   }

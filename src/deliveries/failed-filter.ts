@@ -18,9 +18,9 @@ export interface FailedFilter {
   status?: number;
   /** The code of a URL's error, such as `TIMEOUT`, or of the message's own: `DESTINATION_NOT_FOUND`. */
   error?: string;
-  /** Failed for good then or later; a number is in milliseconds since the epoch. */
+  /** Earliest time at which a message failed for good; a number is in milliseconds since the epoch. */
   from?: Date | number;
-  /** Failed for good then or earlier. */
+  /** Latest time at which a message failed for good. */
   to?: Date | number;
 }
 
@@ -30,44 +30,42 @@ export interface FailedMessage {
   messageId: string;
   /** `undefined` for a body that was not made by this package. */
   type: MessageType | undefined;
-  /** The destination's id; empty where the job cannot be read. */
+  /** The destination's id; empty if the job cannot be read. */
   destination: string;
-  /** Name of the source; empty where the job cannot be read. */
+  /** Name of the source; empty if the job cannot be read. */
   source: string;
-  /** When it failed for good, in milliseconds since the epoch. */
+  /** When the message failed for good, in milliseconds since the epoch. */
   failedAt: number;
   /**
-   * `DELIVERY_FAILED`, or why it could not be tried at all: `DESTINATION_NOT_FOUND`, `DESTINATION_DISABLED`,
-   * `INVALID_DESTINATION`, `OTHER_APPLICATION`, and for a job that this version did not write `INVALID_JOB` or
+   * `DELIVERY_FAILED`, or why the message could not be tried at all: `DESTINATION_NOT_FOUND`, `DESTINATION_DISABLED`,
+   * `INVALID_DESTINATION`, `OTHER_APPLICATION`, or, for a job that this version did not write, `INVALID_JOB` or
    * `UNKNOWN_JOB_FORMAT`.
    */
   error: string;
-  /** Whether its batch is still retried for other messages: until that has ended, `replay` leaves it alone. */
+  /** Whether the batch is still retried for other messages. Until that has ended, `replay` leaves the message alone. */
   waiting: boolean;
   /** The latest outcome of each URL that was tried; a URL is named by a hash. */
   outcomes: UrlOutcome[];
-  /**
-   * The JSON text as it was sent: the application's own data. For a job that cannot be read, all of its data.
-   */
+  /** The JSON text as it was sent: the application's own data. For a job that cannot be read, all data of the job. */
   body: string;
 }
 
-/** Without the type, for which most of the body has to be parsed. */
+/** A failed message without its type: to find the type, most of the body has to be parsed. */
 export type KeptMessage = Omit<FailedMessage, 'type'>;
 
-/** The message as the application sees it. */
+/** Returns the message as the application sees it. */
 export function withType({ messageId, ...rest }: KeptMessage): FailedMessage {
   return { messageId, type: typeIn(rest), ...rest };
 }
 
-/** A job that cannot be read has no destination. */
+/** Returns `undefined` for a job that cannot be read: it has no destination. */
 function typeIn({ destination, body }: Pick<KeptMessage, 'destination' | 'body'>): MessageType | undefined {
   return destination === '' ? undefined : typeOf(body);
 }
 
 /**
- * The messages of a batch that failed for good: all of them if the job failed, else those that failed before
- * the rest.
+ * Returns the messages of a batch that failed for good: all of them if the job failed, otherwise those that failed
+ * before the rest.
  */
 export function failedOf(batch: QueuedBatch, state: BatchState): BatchMessage[] {
   return state === 'failed'
@@ -95,7 +93,7 @@ export function failedMessage(job: StoredJob, batch: QueuedBatch, message: Batch
     destination,
     source,
     failedAt: message.failedAt ?? job.failedAt ?? 0,
-    // One that was refused before the rest of its batch could not be tried does not share the reason of its job.
+    // A message that was refused before the rest of its batch could not be tried does not share the job's reason.
     error: message.failedAt === undefined ? (codeOf(job) ?? 'DELIVERY_FAILED') : 'DELIVERY_FAILED',
     waiting: false,
     outcomes,

@@ -21,10 +21,10 @@ import {
 } from './failed-filter.js';
 import { Replay, type SkippedDestinations } from './replay.js';
 
-/** A replay of what failed for this reason means it. */
+/** A replay includes the messages of another application only if its filter names this error. */
 const OTHER_APPLICATION = 'OTHER_APPLICATION' satisfies OtherApplicationError['code'];
 
-/** Where the jobs are that have not ended. A message of theirs may have failed for good before the rest. */
+/** States of jobs that have not ended. A message of such a job may have failed for good before the rest. */
 const UNENDED = ['delayed', 'waiting', 'active'] as const satisfies BatchState[];
 
 /** How many messages `failed()` returns by default. */
@@ -32,19 +32,19 @@ const DEFAULT_COUNT = 100;
 
 /** Selects messages that failed for good, to be read. */
 export interface FailedCountQuery extends FailedFilter {
-  /** Ends the reading, which then rejects with the signal's reason. It may take minutes where much is queued. */
+  /** Ends the reading, which then rejects with the signal's reason. Reading may take minutes if much is queued. */
   signal?: AbortSignal;
 }
 
 /** Selects messages that failed for good: those that match, from one position to another. */
 export interface FailedQuery extends FailedCountQuery {
-  /** Position of the first one, from 0. @default 0 */
+  /** Position of the first message, from 0. @default 0 */
   start?: number;
-  /** Position of the last one. @default 99 after `start` */
+  /** Position of the last message. @default 99 after `start` */
   end?: number;
   /**
-   * `false` leaves out messages whose batch is still retried for others. Only for those is everything read that waits
-   * for the destination, or for several, and there may be a million.
+   * `false` leaves out messages whose batch is still retried for other messages. To find these, all jobs that wait for
+   * the destination, or for several, have to be read, and there may be a million.
    *
    * @default true
    */
@@ -60,7 +60,7 @@ export class FailedMessages {
     private readonly deleted: Pick<DeletedUsers, 'without'>,
   ) {}
 
-  /** The matching messages, latest first. Those whose batch is still retried for other messages come last. */
+  /** Returns the matching messages, latest first. Those whose batch is still retried for other messages come last. */
   async list({
     start = 0,
     end = start + DEFAULT_COUNT - 1,
@@ -84,17 +84,17 @@ export class FailedMessages {
   }
 
   /**
-   * Delivers the matching messages again, and returns how many. Messages are left alone if their destination
-   * does not exist, is disabled, has wrong fields or secrets that cannot be decrypted, their batch is still retried or
-   * another application's, or their job cannot be read. Messages of deleted users are left to the deletion.
+   * Delivers the matching messages again, and returns how many. Leaves messages alone if their destination does not
+   * exist, is disabled, has wrong fields or has secrets that cannot be decrypted, if their batch is still retried or
+   * belongs to another application, or if their job cannot be read. Messages of deleted users are left to the deletion.
    *
    * @throws DestinationNotFoundError, InvalidDestinationError, DestinationKeyError when the filter names such a
-   *   destination; ReplayIncompleteError at the end, if some could not be looked up
+   *   destination; ReplayIncompleteError at the end, if some destinations could not be looked up
    */
   async replay(filter: FailedFilter): Promise<number> {
     if (filter.destination !== undefined && !(await this.destinations.find(filter.destination)))
       throw new DestinationNotFoundError(filter.destination);
-    // From here, another application's would go to other URLs.
+    // From this process, another application's messages would go to other URLs.
     const isMeant = (batch: QueuedBatch): boolean =>
       filter.error === OTHER_APPLICATION || this.queue.isOwn(batch);
     const replay = this.replayOf(filter, isMeant);
@@ -104,10 +104,10 @@ export class FailedMessages {
   }
 
   /**
-   * Delivers again what was kept because its destination was disabled.
+   * Delivers messages again that were kept because their destination was disabled.
    *
-   * @param isMeant asked for each destination of such messages
-   * @param destinations it says no of all others. @default unknown
+   * @param isMeant called for each destination of such messages; resolves to whether its messages are delivered again
+   * @param destinations the only destinations that `isMeant` may accept. @default unknown
    */
   async replayKept(
     isMeant: (destination: string) => Promise<boolean>,
@@ -120,7 +120,7 @@ export class FailedMessages {
     return replay.skipped;
   }
 
-  /** How many messages match that are not tried any more, those that `replay` leaves alone included. */
+  /** Returns how many of the matching messages are not tried any more, including those that `replay` leaves alone. */
   async count({ signal, ...filter }: FailedCountQuery): Promise<number> {
     const matches = matcherOf(filter);
     let count = 0;
@@ -132,7 +132,7 @@ export class FailedMessages {
     return count;
   }
 
-  /** @param isMeant asked before anything else of a batch whose messages match */
+  /** @param isMeant whether a batch with matching messages is replayed; called before any other check */
   private replayOf(
     filter: FailedFilter,
     isMeant: (batch: QueuedBatch) => boolean | Promise<boolean>,
@@ -161,7 +161,7 @@ export class FailedMessages {
     return replayed;
   }
 
-  /** Another replay may have taken some of its messages since the job was listed, and may take some now. */
+  /** Replays messages of a job. Other replays may have taken some since the job was listed, or may take some now. */
   private async replayBatch(job: StoredJob, batch: QueuedBatch): Promise<number> {
     const { jobId, failedRetention } = job;
     const { destination, source, firstAttemptAt = job.addedAt } = batch;
@@ -176,12 +176,12 @@ export class FailedMessages {
     );
     let replayed = 0;
     for (const [id, given] of jobs) {
-      // Added first, removed after: a crash in between loses nothing.
+      // The messages are added before they are removed, so a crash in between loses nothing.
       await this.queue.addUncounted([
         { jobId: id, failedRetention, batches: [{ destination, source, messages: given }] },
       ]);
       const removed = await this.store.removeWhere(jobId, (message) => message.replay === id);
-      // Another replay may have added the same job, and only one of them removes a message.
+      // Another replay may have added the same job. Only one of the replays removes a message, and counts it.
       const count = removed.flatMap((one) => one.messages).length;
       this.queue.countReplayed(destination, count);
       replayed += count;
@@ -192,7 +192,7 @@ export class FailedMessages {
   private async isDeliverable(destination: string): Promise<boolean> {
     try {
       const found = await this.destinations.find(destination);
-      // A worker would keep the messages again, without what their URLs have answered.
+      // A worker would keep messages of a disabled destination again, but without the answers of their URLs.
       return found !== undefined && found.isDisabled !== true;
     } catch (error) {
       if (error instanceof InvalidDestinationError || error instanceof DestinationKeyError) return false;
@@ -201,12 +201,12 @@ export class FailedMessages {
   }
 }
 
-/** `undefined` for all of them. */
+/** Returns the destinations that a filter selects, or `undefined` for all. */
 function destinationsOf({ destination }: FailedFilter): ReadonlySet<string> | undefined {
   return destination === undefined ? undefined : new Set([destination]);
 }
 
-/** Two messages may have the same id, so their bodies count. */
+/** Returns the id of a replay's job. The bodies count, since two messages may have the same id. */
 function replayId(jobId: string, { destination, source, messages }: QueuedBatch): string {
   const hash = createHash('sha256').update(JSON.stringify([jobId, destination, source]));
   for (const { id, body } of messages) hash.update(`${JSON.stringify(id)}${body}`);

@@ -14,7 +14,7 @@ import type { FailedCountQuery, FailedQuery } from './failed-messages.js';
 import { KEPT_ENTRIES } from './history/history-store.js';
 import type { HourRange, RecentQuery, StatsQuery } from './history/history.types.js';
 
-/** Must not mean all where the variable is `undefined` that should hold it. */
+/** A text that may be left out, but not be `undefined`: an unset variable must not select everything. */
 const MEANT_TEXT: OptionRule = { ...TEXT, presence: 'meant' };
 const TIME: OptionRule = {
   expected: 'a valid Date, or milliseconds since the epoch',
@@ -66,7 +66,7 @@ const REPLAY: OptionRules<FailedFilter> = {
   destination: MEANT_TEXT,
   messageIds: { ...TEXTS, presence: 'meant' },
 };
-/** By the method that is called. */
+/** Rules of the options, by method. */
 const RULES = {
   replay: REPLAY,
   countFailed: COUNT,
@@ -77,7 +77,7 @@ const RULES = {
 };
 
 /**
- * Untyped code may pass anything: a wrong name would select everything, and a wrong value nothing.
+ * Checks a call. Untyped code may pass anything: a wrong name would select everything, and a wrong value nothing.
  *
  * @throws InvalidFilterError
  */

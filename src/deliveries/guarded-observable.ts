@@ -13,8 +13,8 @@ export type OnThrow = (error: unknown) => void;
 type Subscribable<T> = Partial<Observer<T>> | ((value: T) => void) | null;
 
 /**
- * Throws nothing at the stream. What is called at the end of a subscription, as by `finalize`, throws at whoever ends that:
- * where this is the stream, all others who share it would never hear of the end.
+ * Throws no errors into the stream. Callbacks that run at the end of a subscription, such as those of `finalize`, throw
+ * at whoever ends the subscription. If that is the stream, its other subscribers would never be told of the end.
  */
 class GuardedSubscriber<T> extends Subscriber<T> {
   constructor(
@@ -65,11 +65,11 @@ export class GuardedObservable<T> extends Observable<T> {
     super((subscriber) => inner.subscribe(new GuardedSubscriber(subscriber, onThrow)));
   }
 
-  /** What `pipe` returns is guarded as well. */
+  /** Guards the result of `pipe` as well. */
   /* eslint-disable @typescript-eslint/no-deprecated -- RxJS 7 makes each of its operators with it */
   override lift<R>(this: Observable<T>, operator?: Operator<T, R>): Observable<R> {
     const lifted = super.lift(operator);
-    // `publish` and `multicast` give this method to an Observable of theirs.
+    // `publish` and `multicast` give this method to Observables of their own.
     return this instanceof GuardedObservable ? new GuardedObservable(lifted, this.onThrow) : lifted;
   }
   /* eslint-enable @typescript-eslint/no-deprecated */
@@ -79,7 +79,7 @@ export class GuardedObservable<T> extends Observable<T> {
     error?: ((error: unknown) => void) | null,
     complete?: (() => void) | null,
   ): Subscription {
-    // That of an operator, whose own subscriber is guarded.
+    // This is the subscriber of an operator. The subscriber behind the operator is guarded.
     if (subscriber instanceof Subscriber) return super.subscribe(subscriber);
     const observer: Partial<Observer<T>> =
       typeof subscriber === 'object' && subscriber !== null

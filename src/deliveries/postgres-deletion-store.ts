@@ -14,7 +14,7 @@ const TABLES = `
   ${missingIndex('deletion_time', `${TABLE} (deleted_at)`)}
   ${missingIndex('deletion_task', `${TABLE} (deleted_at) WHERE task IS NOT NULL`)}`;
 
-/** $1 keys of users, $2 times, $3 tasks. Rows are locked in one order, so that no two processes wait for each other. */
+/** $1 keys of deletions, $2 times, $3 tasks. Locks rows in one order, so that no two processes wait for each other. */
 const ADD = `
   INSERT INTO ${TABLE} AS d (user_key, deleted_at, task)
   SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[]) AS given (user_key) ORDER BY user_key COLLATE "C"
@@ -25,7 +25,7 @@ const ADD = `
       ELSE concat_ws(chr(10), d.task, excluded.task)
     END`;
 
-/** The same parameters, and the same order. */
+/** Takes the same parameters as `ADD`, and locks rows in the same order. */
 const DONE = `
   WITH done AS (
     SELECT d.user_key FROM ${TABLE} AS d
@@ -35,20 +35,20 @@ const DONE = `
   )
   UPDATE ${TABLE} AS d SET task = NULL FROM done WHERE d.user_key = done.user_key`;
 
-/** $1 how many, $2 time and $3 key of the one before the first. */
+/** $1 how many, $2 time and $3 key of the deletion before the first. */
 const PENDING = `
   SELECT d.user_key, d.deleted_at::text, d.task FROM ${TABLE} AS d
   WHERE d.task IS NOT NULL AND (d.deleted_at, d.user_key) > ($2::bigint, $3::text)
   ORDER BY d.deleted_at, d.user_key LIMIT $1`;
 
-/** $1 keys of users */
+/** $1 keys of deletions */
 const FIND = `SELECT user_key, deleted_at::text FROM ${TABLE} WHERE user_key = ANY ($1::text[])`;
 
-/** Many who ask share a look-up. It asks for so many keys at once, so that others get the database in between. */
+/** Maximum number of keys in a query. Many callers share a look-up; others get the database between its queries. */
 const MOST_KEYS = 10_000;
 /**
- * How long a look-up waits for its turn, in milliseconds: as long as for a connection. The job that it is for keeps its place
- * in the worker meanwhile.
+ * How long a look-up waits for its turn, in milliseconds: as long as for a connection. Meanwhile, the job that needs
+ * the look-up keeps its place in the worker.
  */
 const PATIENCE = 10_000;
 
@@ -58,7 +58,7 @@ interface DeletionRow {
   task: string;
 }
 
-/** Stores deletions on the queue's PostgreSQL, server or embedded. A `task` is there until it is done. */
+/** Stores deletions on the queue's PostgreSQL, server or embedded. Rows have a `task` until it is carried out. */
 export class PostgresDeletionStore implements DeletionStore {
   private readonly tables: OwnTables;
   private readonly lookups: DeletionLookups;

@@ -2,13 +2,10 @@ import type { QueueStorage } from '../queue/queue-backend.js';
 import { RedisScript } from '../queue/redis/redis-script.js';
 import { type Deletion, DELETION_MEMORY, type DeletionStore } from './deletion-store.js';
 
-/**
- * `deleted`: a sorted set of users by the time of their deletion. `pending`: a hash of the deletions to carry
- * out.
- */
+/** `deleted`: a sorted set of the keys of deletions, by time. `pending`: a hash of the deletions to carry out. */
 const KEYS = ['deleted', 'pending'].map((name) => `{nestjs-analytics:deletions}:${name}`);
 
-/** Arguments: the time before which deletions are forgotten, then key, time and task in turn. */
+/** Arguments: the time before which deletions are forgotten, then key, time and task of each deletion in turn. */
 const ADD = new RedisScript(`
   redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', ARGV[1])
   for i = 2, #ARGV, 3 do
@@ -26,7 +23,7 @@ const ADD = new RedisScript(`
   end
   return 1`);
 
-/** Arguments: keys of users. */
+/** Arguments: keys of deletions. */
 const FIND = new RedisScript(`
   if redis.call('EXISTS', KEYS[1]) == 0 then return {} end
   local found = {}
@@ -40,9 +37,9 @@ const FIND = new RedisScript(`
   return found`);
 
 /**
- * Arguments: cursor, limit. A hash that was large has empty places, so that a look may find nothing although something is
- * left. It looks on until it has found something, and ends after a while, since Redis does nothing else meanwhile. Read at
- * every start, even by a process that ends before the queue is reachable.
+ * Arguments: cursor, limit. A hash that was large has empty places, so a scan may find nothing although something is
+ * left. The script scans on until it finds something, but ends after a while, since Redis does nothing else meanwhile.
+ * Runs at every start, even in a process that ends before the queue is reachable.
  */
 const PENDING = new RedisScript(
   `
@@ -56,7 +53,7 @@ const PENDING = new RedisScript(
   false,
 );
 
-/** Arguments: key, time and task in turn. */
+/** Arguments: key, time and task of each deletion in turn. */
 const DONE = new RedisScript(`
   for i = 1, #ARGV, 3 do
     if redis.call('HGET', KEYS[2], ARGV[i]) == ARGV[i + 1] .. ' ' .. ARGV[i + 2] then

@@ -2,10 +2,10 @@ import { types } from 'node:util';
 import type { QueuedBatch } from '../queue/batch-job.js';
 import type { KeptMessage } from './failed-filter.js';
 
-/** Destinations that a replay has left out since they could not be looked up, by their ids, and why. */
+/** Destinations that a replay has left out, by id, each with the error that its look-up failed with. */
 export type SkippedDestinations = ReadonlyMap<string, Error>;
 
-/** Says what is delivered again. A destination that cannot be looked up keeps no other from its messages. */
+/** Decides which messages are delivered again. A destination that cannot be looked up does not affect the others. */
 export class Replay {
   private readonly left = new Map<string, Error>();
 
@@ -23,7 +23,10 @@ export class Replay {
     return this.left;
   }
 
-  /** Looking up such a destination again for each of its jobs could take seconds each time, while all others wait. */
+  /**
+   * Whether a message is delivered again. Looking up a skipped destination again for each of its jobs could take
+   * seconds each time, while all others wait.
+   */
   readonly matches = (message: KeptMessage): boolean =>
     !this.left.has(message.destination) && this.isMatching(message);
 

@@ -6,7 +6,7 @@ import type { UserEraser } from './user-eraser.js';
 
 const debug = debugFactory('analytics');
 
-/** How often one of the processes looks, and how old a deletion is that it takes over by then, in milliseconds. */
+/** Time between checks by any process, and least age of a deletion that a check takes over, in milliseconds. */
 const INTERVAL = 300_000;
 /** Deletions read at once. */
 const PAGE = 1_000;
@@ -22,8 +22,8 @@ export interface UnfinishedDeletionsParts {
 }
 
 /**
- * Has deletions carried out that another process, or an earlier run of this one, left undone. That process may have ended
- * after the start of this one, so a look at the start is not enough.
+ * Has deletions carried out that another process, or an earlier run of this process, left undone. The other process may
+ * end after the start of this one, so a check at the start is not enough.
  */
 export class UnfinishedDeletions {
   private readonly clock: Clock;
@@ -36,7 +36,7 @@ export class UnfinishedDeletions {
     this.now = parts.now ?? Date.now;
   }
 
-  /** Takes over whatever is left, however recent: an earlier run of this process may have left it. */
+  /** Takes over all unfinished deletions, however recent: an earlier run of this process may have left them. */
   start(): void {
     this.takeOver(() => this.isAnyLeft());
   }
@@ -46,14 +46,14 @@ export class UnfinishedDeletions {
     this.timer?.cancel();
   }
 
-  /** One look at a time: a database that is away does not answer. */
+  /** Schedules the next check only after this one: a database that is away does not answer. */
   private takeOver(look: () => Promise<boolean>): void {
     void look()
       .then((isFound) => {
         if (isFound && !this.isClosed) this.parts.eraser.start();
       })
       .catch((error: unknown) => {
-        // There is a next time.
+        // The next check tries again.
         debug('unfinished deletions could not be looked up: %o', error);
       })
       .then(() => {
@@ -72,7 +72,7 @@ export class UnfinishedDeletions {
     return (await this.parts.store.pending(1)).length > 0;
   }
 
-  /** A recent one is probably being carried out, by the process that was told of it. */
+  /** Returns whether a deletion is overdue. The process that took a recent deletion is probably carrying it out. */
   private async isAnyOverdue(): Promise<boolean> {
     const { store, backlogs } = this.parts;
     if (!(await backlogs.claim('deletions', INTERVAL / 2))) return false;

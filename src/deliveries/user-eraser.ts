@@ -16,35 +16,32 @@ const debug = debugFactory('analytics');
 const FIRST_RETRY_DELAY = 1_000;
 const MAX_RETRY_DELAY = 60_000;
 const RETRY_DELAY_CLOSING = 250;
-/**
- * How long the end waits for deletions that are stored and make no progress, in milliseconds: other processes complete them.
- */
+/** Milliseconds that shutdown waits for stored deletions that make no progress: other processes complete them. */
 const STORED_PATIENCE = 1_000;
-/** Deletions that are stored, or carried out, together: a script of Redis has only so many arguments. */
+/** Maximum number of deletions that are stored, or carried out, together: Redis limits the arguments of a script. */
 const LIMIT = 1_000;
 
-/** A deletion that this process was told of. */
+/** A deletion that this process took. */
 interface OwnDeletion {
   userId: string;
   at: number;
-  /** Names of the sources whose destinations hear of it. */
+  /** Names of the sources whose destinations get the deletion. */
   sources: ReadonlySet<string>;
   isOfAllSources: boolean;
   tenant: string | undefined;
 }
 
 /**
- * Carries out the deletion of users in the background: removes them from audiences, and removes their
- * messages that are kept or retried. A deletion is stored beside the queue first, even while others are
- * carried out, so that every process knows of it, and so that another one, or the next start, completes what
- * this process leaves undone.
+ * Carries out the deletion of users in the background: removes them from audiences, and removes their messages that are
+ * kept or retried. A deletion is stored beside the queue first, even while others are carried out. So every process
+ * knows of it, and another process, or the next start, completes what this process leaves undone.
  */
 export class UserEraser {
-  /** Not stored yet, by their keys. */
+  /** Deletions that are not stored yet, by key. */
   private readonly waiting = new Map<string, OwnDeletion>();
-  /** Not carried out yet, by their keys. A new one of the same key replaces it, and has its sources too. */
+  /** Stored deletions that are not carried out yet, by key. A new one replaces another, and includes its sources. */
   private readonly stored = new Map<string, OwnDeletion>();
-  /** Stored deletions that fail are left to another process, or to the next start. */
+  /** Aborted when the application closes. Stored deletions that fail are left to another process or the next start. */
   private readonly closing = new AbortController();
   private readonly stop = new AbortController();
   private readonly progress = new Progress();
@@ -52,7 +49,7 @@ export class UserEraser {
   private readonly log: DeletionLog;
   private storing: Promise<void> | undefined;
   private work: Promise<void> | undefined;
-  /** Whether a deletion was stored since those were last read that have to be carried out. */
+  /** Whether a deletion was stored since the stored deletions were last read. */
   private hasStored = false;
   /** Keeps an otherwise idle process alive until its deletions are carried out. */
   private keepAlive: NodeJS.Timeout | undefined;
@@ -72,7 +69,7 @@ export class UserEraser {
   }
 
   /**
-   * Never rejects.
+   * Stores a deletion and has it carried out. Never rejects.
    *
    * @param at when the user was deleted, in milliseconds since the epoch. @default now
    * @returns whether the deletion is stored; `false` if the application closes before
@@ -90,14 +87,14 @@ export class UserEraser {
     return this.isStored(key);
   }
 
-  /** Carries out all deletions that are stored, whichever process was told of them. */
+  /** Carries out all stored deletions, whichever process took them. */
   start(): void {
     if (this.stop.signal.aborted) return;
     this.work ??= this.run();
   }
 
   /**
-   * Ends within the timeout, all of which deletions have that are not stored yet. Returns the number of users whose
+   * Ends within the timeout. Deletions that are not stored yet may use all of it. Returns the number of users whose
    * deletion could not be stored. Stored deletions are carried out by another process, or by the next start.
    */
   async close(timeout: number): Promise<number> {
@@ -110,7 +107,7 @@ export class UserEraser {
     return usersOf(this.waiting.values()).size;
   }
 
-  /** Resolves to whether the deletions of a key are stored, when they are or when the application closes. */
+  /** Waits until the deletions of a key are stored or the application closes. Resolves to whether they are stored. */
   private async isStored(key: string): Promise<boolean> {
     while (this.waiting.has(key) && !this.stop.signal.aborted) await this.storing;
     return !this.waiting.has(key);
@@ -123,7 +120,7 @@ export class UserEraser {
   private startStoring(): void {
     this.storing ??= this.repeat(() => this.storeWaiting(), this.stop.signal).then(() => {
       this.storing = undefined;
-      // Another one may have come since the last were stored.
+      // Another deletion may have come since the last were stored.
       if (this.waiting.size > 0 && !this.stop.signal.aborted) this.startStoring();
     });
   }
@@ -139,8 +136,8 @@ export class UserEraser {
   }
 
   /**
-   * Repeats a step until nothing is left. One that fails is tried again, less and less often before the application closes,
-   * until a signal ends that.
+   * Repeats a step until it resolves to `true`. A step that fails is tried again until a signal ends that: less and
+   * less often, or at short intervals once the application closes.
    */
   private async repeat(step: () => Promise<boolean>, signal: AbortSignal): Promise<void> {
     let delay = FIRST_RETRY_DELAY;
@@ -161,16 +158,16 @@ export class UserEraser {
     }
   }
 
-  /** The shutdown ends it. */
+  /** Pauses before a retry. The shutdown ends the pause. */
   private async rest(delay: number): Promise<void> {
     const isClosing = this.closing.signal.aborted;
     const { signal } = isClosing ? this.stop : this.closing;
     await pause(isClosing ? RETRY_DELAY_CLOSING : delay, undefined, { signal }).catch(() => undefined);
   }
 
-  /** Stores some of them. Resolves to whether all are stored. */
+  /** Stores some of the waiting deletions. Resolves to whether all are stored. */
   private async storeWaiting(): Promise<boolean> {
-    // Stored together with the calls made in the same turn, one for each source.
+    // Waits for the other calls made in the same turn, one for each source, to store them together.
     await Promise.resolve();
     const deletions = firstChunkOf(this.waiting, LIMIT);
     await this.store.add(
@@ -188,7 +185,7 @@ export class UserEraser {
     return this.waiting.size === 0;
   }
 
-  /** Goes through all that is left, once. Resolves to whether nothing was. */
+  /** Goes through all stored deletions once. Resolves to whether there were none. */
   private async carryOut(): Promise<boolean> {
     this.hasStored = false;
     let isAnyLeft = false;
@@ -196,7 +193,7 @@ export class UserEraser {
     for await (const deletions of this.store.pages(LIMIT)) {
       isAnyLeft = true;
       const page = this.carryOutPage(deletions);
-      // What fails must not hold up the deletions that come after it.
+      // A page that fails must not hold up the pages after it.
       await page.catch(() => {
         failed ??= page;
       });
@@ -219,7 +216,7 @@ export class UserEraser {
     if (unfinished.size > 0) throw error;
   }
 
-  /** Nothing was left to do, since other processes carry deletions out as well. */
+  /** Called when no deletion was left to carry out. Other processes carry deletions out as well. */
   private forgetStored(): void {
     if (!this.hasStored) this.stored.clear();
   }
@@ -227,7 +224,7 @@ export class UserEraser {
   private reportFailure(error: unknown): void {
     if (this.stop.signal.aborted) return;
     const users = usersOf([...this.waiting.values(), ...this.stored.values()]);
-    // Those that other processes were told of are not counted.
+    // Deletions that other processes took are not counted.
     this.log.onFailure(Math.max(users.size, 1), error);
   }
 }

@@ -8,20 +8,20 @@ import { DeletionKeys } from './deletion-key.js';
 import { usersOf } from './message-body.js';
 
 /**
- * States in which messages stay for long: put back for a retry, and failed for good. What is put back again while others are
- * read may come where they were read already, so these are looked at twice.
+ * States in which messages stay for long: put back for a retry, and failed for good. A job that is put back during the
+ * search may come where jobs were read already, so `delayed` is searched twice.
  */
 const KEPT: readonly BatchState[] = ['delayed', 'failed', 'delayed'];
 /** Jobs read at once: the largest hold a megabyte each. */
 const PAGE = 10;
 /**
- * After some jobs were read, nothing is read for this many times as long, so that others get the database's time. A million
- * jobs take some minutes.
+ * After some jobs were read, the search pauses for this many times as long, so that others get the database's time. A
+ * million jobs take some minutes.
  */
 const REST = 3;
-/** The longest part of a rest, in milliseconds: less than a shutdown waits for progress. */
+/** Longest part of such a pause, in milliseconds: less than a shutdown waits for progress. */
 const MAX_SLEEP = 500;
-/** Jobs whose users are remembered. Jobs beyond that are read for every deletion. */
+/** Maximum number of jobs whose users are remembered. Jobs beyond that are read for every deletion. */
 const MAX_KNOWN_JOBS = 50_000;
 /** How often, and for how long, to check whether jobs are still being delivered, in milliseconds. */
 const POLL = 250;
@@ -33,24 +33,24 @@ const LONGEST_WAIT = 60_000;
  * the users, and those beyond what is remembered.
  */
 export class UserMessages {
-  /** By job id. A job only ever loses messages, so it cannot gain a user later. */
+  /** Users of jobs, by job id. A job only ever loses messages, so it cannot gain a user later. */
   private known = new Map<string, Uint32Array>();
 
-  /** @param onRemoved called with the messages that wait no longer for a destination */
+  /** @param onRemoved called with the number of messages that no longer wait for a destination */
   constructor(
     private readonly store: Pick<BatchStore, 'ids' | 'read' | 'isActive' | 'removeWhere'>,
     private readonly onRemoved: (destination: string, messages: number) => void,
   ) {}
 
   /**
-   * Removes the messages about users from before their deletion, also from jobs that are being delivered
-   * as soon as they are put back or kept. Call it once the deletion is stored: jobs that are written later do
-   * not have such messages any more, so it is enough to look at those that are there now.
+   * Removes messages about users that are older than the users' deletion. Messages in jobs that are being delivered are
+   * removed as soon as the jobs are put back or kept. Call this once the deletion is stored: jobs that are written
+   * later no longer have such messages, so only the present jobs have to be searched.
    *
-   * @param deletedAt when each was deleted, by the deletion's key, in milliseconds since the epoch
-   * @param signal ends the search; it is not complete then
+   * @param deletedAt when each user was deleted, by the deletion's key, in milliseconds since the epoch
+   * @param signal ends the search before it is complete
    * @param onProgress called whenever a page of jobs is done
-   * @returns whether it was completed
+   * @returns whether the search was completed
    */
   async erase(
     deletedAt: ReadonlyMap<string, number>,
@@ -62,7 +62,7 @@ export class UserMessages {
     const search = { deletedAt, found, signal, onProgress };
     for (const state of KEPT) await this.eraseFrom(this.store.ids(state), search, active);
     if (signal.aborted) return false;
-    // Those that are gone are forgotten.
+    // Jobs that are gone are forgotten.
     this.known = found;
     await this.ended(active, signal);
     await this.eraseFrom([[...active]], search);
@@ -71,8 +71,8 @@ export class UserMessages {
 
   /**
    * @param pages ids of jobs
-   * @param active gets those that a worker has taken meanwhile: they are looked at once they have ended. @default they are
-   *   looked at now
+   * @param active receives jobs that a worker has taken meanwhile: they are searched once they have ended. @default
+   *   they are looked at now
    */
   private async eraseFrom(
     pages: AsyncIterable<string[]> | Iterable<string[]>,
@@ -84,7 +84,7 @@ export class UserMessages {
     let begunAt = performance.now();
     const rest = async (): Promise<void> => {
       const end = performance.now() + REST * (performance.now() - begunAt);
-      // Whoever waits for progress must not take the rest for work that stands still. The shutdown ends it.
+      // Reports progress, so that the pause is not taken for work that stands still. Shutdown ends it.
       const left = (): number => end - performance.now();
       while (left() > 0 && !signal.aborted) {
         onProgress();
@@ -119,7 +119,7 @@ export class UserMessages {
     deletedAt: ReadonlyMap<string, number>,
     active?: Set<string>,
   ): Promise<void> {
-    // Its worker has these messages in hand, and counts those that it does not put back.
+    // The worker of an active job has these messages in hand, and counts those that it does not put back.
     const isActive = failedAt === undefined && (await this.store.isActive(jobId));
     if (isActive && active !== undefined) {
       active.add(jobId);
@@ -150,9 +150,9 @@ export class UserMessages {
 }
 
 interface Search {
-  /** As `erase` has it. */
+  /** As in `erase`. */
   deletedAt: ReadonlyMap<string, number>;
-  /** Gets the users of the jobs that are read. */
+  /** Receives the users of the jobs that are read. */
   found: Map<string, Uint32Array>;
   signal: AbortSignal;
   onProgress: () => void;
@@ -170,7 +170,7 @@ function remember(found: Map<string, Uint32Array>, jobId: string, users: Uint32A
   if (found.size < MAX_KNOWN_JOBS) found.set(jobId, users);
 }
 
-/** Four bytes of a user's key tell nearly all apart. A false match only costs a needless read. */
+/** Returns four bytes of a user's key, which tell nearly all users apart. A false match only costs a needless read. */
 function shortOf(key: string): number {
   return Buffer.from(key.slice(0, 6), 'base64url').readUInt32BE(0);
 }

@@ -2,25 +2,26 @@ import type { Destination } from './destination.js';
 
 /** What callers may see of a destination. */
 export interface DestinationProfile {
-  /** Whose it is; `undefined` for the application's own. */
+  /** Tenant that owns the destination; `undefined` for the application's own. */
   tenant: string | undefined;
-  /** The origin of the URL that an outcome names by its hash; `undefined` if the destination has it no longer. */
+  /** Returns the origin of the URL with this hash in outcomes; `undefined` if the destination no longer has the URL. */
   originOf: (urlHash: string) => string | undefined;
 }
 
 /** Destinations that are looked up while the application runs. */
 export interface DestinationLookup {
-  /** Rejects if it cannot be looked up now. */
+  /** Rejects if the destination cannot be looked up now. */
   find(id: string): Promise<Destination | 'deleted' | undefined>;
-  /** The same without its secrets, so even if they cannot be decrypted. */
+  /** Returns the profile of a destination. Needs none of its secrets, so it works even if they cannot be decrypted. */
   profile(id: string): Promise<DestinationProfile | undefined>;
   /**
-   * Who shares limits with it: the same for all destinations of a tenant. `undefined` where it was not looked up of late.
+   * Returns the name under which a destination shares limits: the same for all destinations of a tenant. `undefined` if
+   * it was not looked up lately.
    */
   ownerOf(id: string): string | undefined;
   /**
-   * Which of these are deleted, by all that was changed until now. Of those that cannot be looked up, that is not known.
-   * Rejects if nothing is known.
+   * Returns those destinations that are deleted, considering all changes until now. Destinations that cannot be looked
+   * up are left out. Rejects if nothing is known.
    */
   deletedAmong(ids: readonly string[]): Promise<ReadonlySet<string>>;
 }
@@ -28,8 +29,8 @@ export interface DestinationLookup {
 const NONE: ReadonlySet<string> = new Set();
 
 /**
- * Finds destinations by their id: first those of the options, then those that are looked up. This is the only
- * place to find one.
+ * Finds destinations by their id: first those of the options, then those that are looked up. This is the only place to
+ * find a destination.
  */
 export class DestinationRegistry {
   private readonly destinations: Map<string, Destination>;
@@ -45,19 +46,19 @@ export class DestinationRegistry {
     this.destinations.set(destination.id, destination);
   }
 
-  /** One of the options; `undefined` if it has to be looked up. */
+  /** Returns a destination of the options, or `undefined` if it has to be looked up. */
   known(id: string): Destination | undefined {
     return this.destinations.get(id);
   }
 
-  /** Rejects if it cannot be looked up now. `deleted`: messages for it are dropped. */
+  /** Returns `deleted` if messages for the destination are dropped. Rejects if it cannot be looked up now. */
   lookUp(id: string): Promise<Destination | 'deleted' | undefined> {
     const known = this.known(id);
     if (known !== undefined || this.others === undefined) return Promise.resolve(known);
     return this.others.find(id);
   }
 
-  /** Rejects if it cannot be looked up now. */
+  /** Rejects if the destination cannot be looked up now. */
   profile(id: string): Promise<DestinationProfile | undefined> {
     const known = this.known(id);
     if (known === undefined) return this.others?.profile(id) ?? Promise.resolve(undefined);
@@ -66,13 +67,13 @@ export class DestinationRegistry {
     return Promise.resolve({ tenant: undefined, originOf });
   }
 
-  /** As that of `DestinationLookup`. Each of the options is alone; all that are not known share one owner. */
+  /** As in `DestinationLookup`. Each destination of the options has its own owner; all unknown ones share an owner. */
   ownerOf(id: string): string {
     if (this.destinations.has(id)) return `destination ${id}`;
     return this.others?.ownerOf(id) ?? 'unknown';
   }
 
-  /** As that of `DestinationLookup`; those of the options never are. */
+  /** As in `DestinationLookup`. Destinations of the options are never deleted. */
   deletedAmong(ids: readonly string[]): Promise<ReadonlySet<string>> {
     const others = ids.filter((id) => !this.destinations.has(id));
     if (others.length === 0 || this.others === undefined) return Promise.resolve(NONE);

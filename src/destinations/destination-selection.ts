@@ -1,9 +1,9 @@
 import type { Integrations } from '../messages/message.types.js';
 
 /**
- * Whether a message is meant for a destination. It is meant for all of them, unless `All: false` limits it to
- * those whose own key enables them. A destination's own key takes precedence over `All`, and its id over its
- * name. An options object counts as `true`.
+ * Returns whether a message is meant for a destination. A message is meant for all destinations, unless `All: false`
+ * limits it to those whose own key enables them. A destination's own key takes precedence over `All`, and its id over
+ * its name. An options object counts as `true`.
  *
  * @param name case-sensitive
  * @param id case-sensitive; an id that differs from the name only in case is ignored
@@ -23,7 +23,7 @@ export function isNamedIn(keys: readonly string[], name: string, id: string): bo
 /** All keys that select a destination. They are used to find keys that select nothing. */
 export class DestinationKeys {
   private readonly keys = new Set<string>();
-  /** The first one of each spelling in lower case: whoever sends a message may have thousands of keys. */
+  /** First key of each lower-case spelling, for fast look-ups: a message may have thousands of keys. */
   private readonly byLowerCase = new Map<string, string>();
 
   constructor(destinations: readonly { readonly name: string; readonly id: string }[]) {
@@ -38,7 +38,7 @@ export class DestinationKeys {
     return this.keys.has(key);
   }
 
-  /** The key that differs from this one only in case. */
+  /** Returns the key that differs from this one only in case. */
   similarTo(key: string): string | undefined {
     return this.byLowerCase.get(key.toLowerCase());
   }
@@ -56,8 +56,8 @@ function ownFlag(integrations: Integrations, key: string): boolean | object | un
 }
 
 /**
- * The id of a single destination is `webhooks` by default. That is its name in the wrong case, so it is no
- * key.
+ * Returns whether an id is a key. The id of a single destination is `webhooks` by default, which is its name in the
+ * wrong case, and so is no key.
  */
 function isKey(id: string, name: string): boolean {
   return id === name || (id.toLowerCase() !== name.toLowerCase() && id !== 'All');

@@ -2,7 +2,7 @@ import type { OutcomeClass, QueuedMessage, UrlOutcome } from '../queue/batch-job
 
 /** The result of an attempt of a whole message, over all its URLs. */
 export interface DeliveryResult {
-  /** `deferred`: no URL could be tried now, and one may be later. That is no attempt. */
+  /** `deferred`: no URL could be tried now, but one may be later. This does not count as an attempt. */
   class: OutcomeClass | 'deferred';
   /** The latest outcome of every URL that was ever tried, this attempt's included. */
   outcomes: UrlOutcome[];
@@ -14,7 +14,7 @@ export interface DeliveryResult {
 
 /** The circumstances of an attempt. */
 export interface AttemptTerms {
-  /** No attempt comes after this one, so it is made even at a URL that seems to be down. */
+  /** Whether no attempt comes after this one. The last attempt is made even at a URL that seems to be down. */
   isLast: boolean;
   /** When the messages were first tried or put off, in milliseconds since the epoch. */
   firstAttemptAt: number;
@@ -56,20 +56,20 @@ export interface Destination {
   /** Whether nothing may be sent to it now, so that its messages are kept. @default false */
   readonly isDisabled?: boolean;
   /**
-   * The origin of the URL that an outcome names by its hash: enough for a log, and never a secret. `undefined`
-   * if nothing is sent to that URL any more.
+   * Returns the origin of the URL that an outcome names by its hash: enough for a log, and never a secret. Returns
+   * `undefined` if nothing is sent to that URL any more.
    */
   origin(urlHash: string): string | undefined;
   /**
-   * Milliseconds until a message is worth sending; 0 if it can be sent now.
+   * Returns the milliseconds until a message is worth sending, or 0 if it can be sent now.
    *
    * @param now milliseconds since the epoch
-   * @param refusedBy hashes of the URLs that it is not sent to again, since they have refused it for good
+   * @param refusedBy hashes of the URLs that have refused the message for good, and that it is not sent to again
    */
   heldBack(now: number, refusedBy: readonly string[]): number;
   /**
-   * The result of a message whose window is over, if requests of other messages have shown that its URLs are
-   * down: they count as its last attempt. `undefined` if the message has to be sent once more.
+   * Returns the result of a message whose window is over, if requests of other messages have shown that its URLs are
+   * down: those requests count as its last attempt. Returns `undefined` if the message has to be sent once more.
    *
    * @param firstAttemptAt as in `AttemptTerms`
    * @param now milliseconds since the epoch
@@ -78,10 +78,10 @@ export interface Destination {
   /** Called after each attempt. */
   attempted?(attempt: AttemptSummary): void;
   /**
-   * Sends at most `requestSize` messages to every URL that each of them has left. Never throws.
+   * Sends at most `requestSize` messages, each to all URLs that it has left. Never throws.
    *
-   * @param answered called with the origin of a URL that has answered, or that nothing is sent to, while others have not
-   *   answered yet
+   * @param answered called with the origin of a URL that has answered, or that nothing is sent to, while others have
+   *   not answered yet
    */
   deliver(
     messages: readonly QueuedMessage[],

@@ -110,22 +110,22 @@ export class EndpointDestination implements Destination {
 }
 
 /**
- * The body of one request for messages that were serialised before. It does not say when it is sent: the
- * batch may have waited for hours, and the receiver would mistake that for a wrong clock.
+ * Returns the body of one request for serialized messages. The body does not contain the time of sending: the batch may
+ * have waited for hours, and the receiver would mistake that for a wrong clock.
  */
 function batchBody(bodies: readonly string[]): Buffer {
   return Buffer.from(`{"batch":[${bodies.join(',')}]}`);
 }
 
 /**
- * Returns what becomes of those messages of a batch that an accepted request refused, by their index. A message
- * for a destination that is full may be taken later.
+ * Returns a function that tells, by index, what becomes of the messages of a batch that an accepted request refused. A
+ * message for a full destination may be taken later.
  *
- * @param text the beginning of the answer. If the list is cut off, all messages from the last entry on that
- *   can be read count as refused: a message that is kept in vain can be replayed, a lost one cannot. Where any is
- *   for a full destination, most are, and they are sent again.
+ * @param text the beginning of the answer. If the list is cut off, all messages after its last complete entry count as
+ *   refused: a message that is kept in vain can be replayed, a lost message cannot. If any entry is for a full
+ *   destination, most are, so these messages are sent again instead.
  * @param hasEnded whether all of the answer came. If it broke off before it was clear whether there is a list, all
- *   messages are sent again: who has them knows them by their messageId.
+ *   messages are sent again: a receiver that has them recognizes them by their messageId.
  */
 export function refusalsIn(
   text: string | undefined,

@@ -11,22 +11,22 @@ const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$
 /** The form of a secret, for error messages. */
 export const STANDARD_SECRET = `\`${PREFIX}\` and ${MIN_KEY_BYTES} to ${MAX_KEY_BYTES} bytes in base64`;
 
-/** The key of a shared secret. */
+/** Returns the key of a shared secret. */
 export function sharedKey(sharedSecret: string): HmacKey {
   return new HmacKey('sha1', sharedSecret);
 }
 
 /**
- * The value of `X-Signature`: HMAC-SHA1 of exactly the bytes of the body, as 40 lower-case hex digits. A
- * string is signed as UTF-8.
+ * Returns the value of `X-Signature`: HMAC-SHA1 of exactly the bytes of the body, as 40 lower-case hex digits. A string
+ * is signed as UTF-8.
  */
 export function signature(body: string | Uint8Array, key: HmacKey): string {
   return key.sign(body, 'hex');
 }
 
 /**
- * The key of a Standard Webhooks secret. The prefix `whsec_` may be left out: the rest is still read as
- * base64, as in the libraries of the specification, never as plain text.
+ * Returns the key of a Standard Webhooks secret. The prefix `whsec_` may be left out: the rest is still read as base64,
+ * as in the libraries of the specification, never as plain text.
  *
  * @returns `undefined` for a text that is not such a secret
  */
@@ -39,7 +39,7 @@ export function standardKey(secret: string): HmacKey | undefined {
 }
 
 /**
- * A signature of Standard Webhooks (https://www.standardwebhooks.com): `v1,` and the HMAC-SHA256, in base64,
+ * Returns a signature of Standard Webhooks (https://www.standardwebhooks.com): `v1,` and the HMAC-SHA256, in base64,
  * over id, timestamp and body with a full stop between them.
  *
  * @param head the values of `webhook-id` and `webhook-timestamp` (seconds since the epoch)

@@ -20,10 +20,10 @@ import type {
 import { HourCounts, hourOf, oldestHour } from './hour-counts.js';
 import { minuteOf, totalsOfMinute } from './minute-counts.js';
 
-/** Minutes that are returned, the minute that has begun included. */
+/** Number of minutes that are returned, including the current minute. */
 const TOLD_MINUTES = 60;
 
-/** Hours or minutes by their number, both included. */
+/** A range of hours or minutes, by number, both ends included. */
 interface PeriodRange {
   first: number;
   last: number;
@@ -31,7 +31,7 @@ interface PeriodRange {
 
 const NO_PERIODS: PeriodRange = { first: 0, last: -1 };
 
-/** Who reads what is of all destinations together, or of one without a tenant. */
+/** Tenant of the reads that cover all destinations together, or a destination without a tenant. */
 const OPERATOR = '';
 
 /** Finds what callers may see of a destination. */
@@ -68,7 +68,7 @@ export class DeliveryHistory {
     return this.hoursOf(destination, this.hoursIn(range), profile.tenant);
   }
 
-  /** The same for all destinations together, with what waited. */
+  /** Returns the statistics of all destinations together, and how many messages waited. */
   async totals(range: HourRange): Promise<HourTotals[]> {
     const hours = this.hoursIn(range);
     const [stats, waiting] = await Promise.all([
@@ -79,7 +79,7 @@ export class DeliveryHistory {
     return stats.map((one) => ({ ...one, waiting: known.get(hourOf(one.hour)) }));
   }
 
-  /** The same by the minute. */
+  /** Returns the totals of each minute of the last hour. */
   async totalsByMinute(): Promise<MinuteTotals[]> {
     const last = minuteOf(this.now());
     const first = last - TOLD_MINUTES + 1;
@@ -93,7 +93,7 @@ export class DeliveryHistory {
     );
   }
 
-  /** The hours that are asked for, of those that are kept. */
+  /** Returns the hours that are both requested and kept. */
   private hoursIn({ from, to }: HourRange): PeriodRange {
     const now = this.now();
     const first = Math.max(hourOf(Number(from ?? 0)), oldestHour(now));

@@ -8,22 +8,22 @@ import {
 } from './history-store.js';
 import { HourCounts, oldestHour } from './hour-counts.js';
 
-/** What happened at one destination and is not written yet: hardly more than what the store would keep of it. */
+/** What happened at one destination and is not written yet. Holds hardly more than the store would keep. */
 export class DestinationHistory {
-  /** The latest last, one for each message. */
+  /** Entries that are already made, one for each message, the latest last. */
   private entries: WrittenEntry[] = [];
-  /** What happened after those, the latest last. */
+  /** Messages that were recorded after those entries, the latest last. Their entries are made later. */
   private recorded: { messages: RecordedMessages; firstOrdinal: number }[] = [];
-  /** How many messages that are. */
+  /** Number of messages in `recorded`. */
   private recordedSize = 0;
-  /** Whether nothing was recorded of these messages before, so that each has one entry. */
+  /** Whether none of the recorded messages was recorded before, so that each has one entry. */
   private isFirst = true;
   private readonly hours = new Map<number, HourCounts>();
   private discarded = false;
 
   /**
-   * @param owner who shares room with it: the same for all destinations of a tenant
-   * @param group that it is written with
+   * @param owner name under which destinations share room: the same for all destinations of a tenant
+   * @param group group that the history is written with
    */
   constructor(
     readonly destination: string,
@@ -31,32 +31,32 @@ export class DestinationHistory {
     readonly group = 0,
   ) {}
 
-  /** How many entries it holds. */
+  /** Number of entries. */
   get size(): number {
     return this.sizeWith(0);
   }
 
-  /** The number of hours that it has counts of. */
+  /** Number of hours with counts. */
   get hourCount(): number {
     return this.hours.size;
   }
 
-  /** How many entries it would hold with this many more. */
+  /** Returns how many entries there would be with this many more messages. */
   sizeWith(messages: number): number {
     return Math.min(this.entries.length + this.recordedSize + messages, KEPT_ENTRIES);
   }
 
-  /** Characters of the bodies that it holds. */
+  /** Characters of the message bodies that are held. */
   get bodySize(): number {
     return this.recorded.reduce((sum, { messages }) => sum + messages.bodySize, 0);
   }
 
-  /** Whether it holds no bodies. */
+  /** Whether no message bodies are held. */
   get isSummarized(): boolean {
     return this.recorded.length === 0;
   }
 
-  /** Whether nothing of it is to be written but its part in the counts of all destinations. */
+  /** Whether nothing is written except the destination's part in the counts of all destinations. */
   get isDiscarded(): boolean {
     return this.discarded;
   }
@@ -71,7 +71,7 @@ export class DestinationHistory {
     return counts;
   }
 
-  /** @param firstOrdinal of the first of the messages; the others have the next ones */
+  /** @param firstOrdinal ordinal of the first message; the others have the following ordinals */
   add(messages: RecordedMessages, firstOrdinal: number): void {
     if (this.discarded) return;
     this.recorded.push({ messages, firstOrdinal });
@@ -102,13 +102,13 @@ export class DestinationHistory {
     this.keep(this.summarize().filter(({ ordinal }) => ordinal >= oldestOrdinal(now)));
   }
 
-  /** Drops the entries, and those to come, but not what counts among all destinations. */
+  /** Drops the present and future entries, but not the counts, which are part of those of all destinations. */
   discard(): void {
     this.discarded = true;
     this.keep([]);
   }
 
-  /** Makes the entries of what is recorded, and lets go of the bodies. */
+  /** Makes the entries of the recorded messages, and releases their bodies. */
   summarize(): readonly WrittenEntry[] {
     if (this.recorded.length > 0) {
       const entries = this.recorded.map(({ messages, firstOrdinal }) => messages.entries(firstOrdinal));
@@ -126,7 +126,7 @@ export class DestinationHistory {
     };
   }
 
-  /** The counts of several destinations together. */
+  /** Returns the counts of several destinations together. */
   static totalOf(histories: readonly DestinationHistory[]): StoredHistory {
     const total = new DestinationHistory(ALL_DESTINATIONS, ALL_DESTINATIONS);
     for (const { hours } of histories) {
@@ -153,7 +153,7 @@ export class DestinationHistory {
     this.isFirst = true;
   }
 
-  /** Drops what later messages would leave no place for. */
+  /** Drops recorded messages that later messages would displace. */
   private dropReplaced(): void {
     let first = this.recorded[0];
     while (first !== undefined && this.recordedSize - first.messages.size >= KEPT_ENTRIES) {

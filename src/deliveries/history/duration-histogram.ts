@@ -1,20 +1,20 @@
 import type { DurationPercentiles } from './history.types.js';
 
-/** Buckets for each doubling of a duration: a bucket's middle is within 9 % of whatever is in it. */
+/** Buckets for each doubling of a duration: the middle of a bucket is within 9 % of all durations in it. */
 const BUCKETS_PER_DOUBLING = 4;
 /** The last bucket ends at 2^18 ms, which is more than four minutes. No request may take that long. */
 const LAST_BUCKET = 18 * BUCKETS_PER_DOUBLING;
 
-/** Counts by the number of a bucket. */
+/** Counts by bucket number. */
 export type BucketCounts = ReadonlyMap<number, number>;
 
-/** The bucket of a duration, in milliseconds: 0 for up to one, then four for each doubling. */
+/** Returns the bucket of a duration in milliseconds: 0 for up to one, then four buckets for each doubling. */
 export function bucketOf(duration: number): number {
   if (duration <= 1) return 0;
   return Math.min(Math.ceil(Math.log2(duration) * BUCKETS_PER_DOUBLING), LAST_BUCKET);
 }
 
-/** The percentiles of what was counted; `undefined` if that is nothing. */
+/** Returns the percentiles of the counted durations, or `undefined` if there are none. */
 export function percentilesOf(counts: BucketCounts): DurationPercentiles | undefined {
   const buckets = [...counts].sort(([one], [other]) => one - other);
   const total = buckets.reduce((sum, [, count]) => sum + count, 0);

@@ -4,29 +4,29 @@ import { summaryOf } from '../message-body.js';
 import { type EntryHead, KEPT_ATTEMPTS, KEPT_ENTRIES, type WrittenEntry } from './history-store.js';
 import type { RecentDelivery } from './history.types.js';
 
-/** Characters of an answer, and of the name of an event, that are kept. */
+/** Maximum number of characters that are kept of an answer, and of the name of an event. */
 const TEXT_LENGTH = 256;
 
 /** What became of a message. */
 export interface EntryState {
   state: RecentDelivery['state'];
-  /** Why it could not be tried at all. */
+  /** Why the message could not be tried at all. */
   error: string | undefined;
 }
 
 /**
- * What became of messages of a batch. Their entries are made late: that costs more than everything else here, and at a
- * high rate most of them are replaced before they are written.
+ * What became of messages of a batch. Their entries are made late: making an entry costs more than everything else
+ * here, and at a high rate most messages are replaced before they are written.
  */
 export class RecordedMessages {
-  /** The last ones: the store would keep no others. */
+  /** Only the last messages: the store would keep no others. */
   private readonly messages: readonly BatchMessage[];
   private readonly attempts: readonly (readonly UrlOutcome[])[];
 
   /**
    * @param messages with the outcomes of their attempts
-   * @param attempts of each of them, those that nobody has recorded yet
-   * @param isFirst whether nothing was recorded of these messages before
+   * @param attempts of each message, as far as they are not recorded yet
+   * @param isFirst whether none of these messages was recorded before
    */
   constructor(
     messages: readonly BatchMessage[],
@@ -40,7 +40,7 @@ export class RecordedMessages {
     this.attempts = isMany ? attempts.slice(-KEPT_ENTRIES) : attempts;
   }
 
-  /** In messages. */
+  /** Number of messages. */
   get size(): number {
     return this.messages.length;
   }
@@ -50,7 +50,7 @@ export class RecordedMessages {
     return sizeOfBodies(this.messages);
   }
 
-  /** @param firstOrdinal of the first message; the others have the next ones */
+  /** @param firstOrdinal ordinal of the first message; the others have the following ordinals */
   entries(firstOrdinal: number): WrittenEntry[] {
     let head: EntryHead | undefined;
     return this.messages.map((message, index) => {
@@ -68,7 +68,7 @@ export class RecordedMessages {
     });
   }
 
-  /** @param last that of the message before, which nearly always says the same */
+  /** @param last head of the message before, which is nearly always the same */
   private headOf({ body }: BatchMessage, last: EntryHead | undefined): EntryHead {
     const { type, event } = summaryOf(body);
     const name = event === undefined ? undefined : beginningOf(event, TEXT_LENGTH);
@@ -77,7 +77,7 @@ export class RecordedMessages {
   }
 }
 
-/** The entry of a message, from an earlier and a later one. */
+/** Merges an earlier and a later entry of a message. */
 export function mergedEntry(earlier: WrittenEntry, later: WrittenEntry): WrittenEntry {
   const attempts = [...earlier.attempts, ...later.attempts].slice(-KEPT_ATTEMPTS);
   return { ...later, attempts, isWhole: false };

@@ -1,17 +1,17 @@
-/** Destinations that can be written at once, and what is known of their writes. */
+/** Destinations that can be written together, and the state of their writes. */
 export class HistoryGroup {
-  /** What is under way. */
+  /** Write in progress. */
   work: Promise<void> | undefined;
   /** Why the last write failed. */
   failure: unknown;
-  /** When something became overdue to be written, by the clock; `undefined` if nothing is. */
+  /** Time since which the store has taken nothing of this group, by the clock; `undefined` if nothing is due. */
   waitingSince: number | undefined;
-  /** How often the store had taken something of any group by then, or when it last took a part of this one. */
+  /** How often the store had taken a part of any group by then, or when it last took a part of this group. */
   answersBefore = 0;
-  /** Whether nobody has answered yet which destinations are deleted, and that is not waited for any longer. */
+  /** Whether the look-up of deleted destinations is overdue, so that writes no longer wait for it. */
   isLookUpSilent = false;
   /** How often there had been no room for entries when the last write began. */
   lossesBefore = 0;
-  /** The same when the store last took a part of it. */
+  /** The same, when the store last took a part of this group. */
   lossesAtAnswer = 0;
 }

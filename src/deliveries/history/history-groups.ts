@@ -2,9 +2,9 @@ import type { Clock } from '../../shared/clock.js';
 import { HistoryGroup } from './history-group.js';
 import type { HistoryLog } from './history-log.js';
 
-/** How long the store may take nothing of a group before that is late, in milliseconds. */
+/** Milliseconds without an answer from the store after which a group is late. */
 const LATE = 2_000;
-/** How long the store may be away before that is logged, in milliseconds. */
+/** How long the store may be away before this is logged, in milliseconds. */
 const PATIENCE = 60_000;
 
 export interface HistoryGroupsParts {
@@ -15,33 +15,33 @@ export interface HistoryGroupsParts {
 }
 
 /**
- * The groups of destinations. Each is written alone, but the log tells of all of them together: it says that more is
- * delivered than is written only where each of them answers.
+ * The groups of destinations. Each is written alone, but the log covers all of them together: it reports that
+ * deliveries outpace the writes only if the store answers for every group.
  */
 export class HistoryGroups {
   private readonly groups = new Map<number, HistoryGroup>();
   private readonly busy = new Set<HistoryGroup>();
   private readonly failing = new Set<HistoryGroup>();
-  /** How often the store has taken a part of any of them. */
+  /** How often the store has taken a part of any group. */
   private answers = 0;
   /** How often there was no room for entries. */
   private losses = 0;
-  /** The same when all was written the last time. */
+  /** The same, when everything was last written. */
   private lossesBefore = 0;
 
   constructor(private readonly parts: HistoryGroupsParts) {}
 
-  /** Whether the store has taken nothing of one of them for a while. */
+  /** Whether the store has taken nothing of some group for a while. */
   get isAnyLate(): boolean {
     return this.isLate(this.oldest);
   }
 
-  /** Whether something is under way of one of them that has not failed. */
+  /** Whether a write is in progress for a group that has not failed. */
   get isAnyWellBusy(): boolean {
     return [...this.busy].some(({ failure }) => failure === undefined);
   }
 
-  /** What is under way. */
+  /** Writes in progress. */
   get work(): Promise<void>[] {
     return [...this.busy].flatMap(({ work }) => work ?? []);
   }
@@ -51,19 +51,19 @@ export class HistoryGroups {
     return group !== undefined && this.busy.has(group);
   }
 
-  /** Whether nothing of a group is under way, and nothing has failed. */
+  /** Returns whether a group has no write in progress, and its last write has not failed. */
   isReady(number: number): boolean {
     const group = this.groups.get(number);
     return group === undefined || !(this.busy.has(group) || this.failing.has(group));
   }
 
-  /** Whether the store has taken nothing of a group for a while, but something of others in that time. */
+  /** Returns whether the store has taken nothing of a group for a while, but something of other groups. */
   isBehindOthers(number: number): boolean {
     const group = this.groups.get(number);
     return group !== undefined && this.isLate(group) && group.answersBefore < this.answers;
   }
 
-  /** There was no room for deliveries. */
+  /** Called when there was no room for deliveries. */
   onLost(deliveries: number): void {
     this.losses++;
     this.parts.log.onLost(deliveries);
@@ -71,7 +71,7 @@ export class HistoryGroups {
     if (failing !== undefined) this.parts.log.onAway(failing.failure);
   }
 
-  /** A write begins. */
+  /** Called when a write of a group begins. */
   begin(number: number): HistoryGroup {
     let group = this.groups.get(number);
     if (group === undefined) this.groups.set(number, (group = new HistoryGroup()));
@@ -84,7 +84,7 @@ export class HistoryGroups {
     return group;
   }
 
-  /** The store has taken a part of it. */
+  /** Called when the store has taken a part of the group. */
   onAnswer(group: HistoryGroup): void {
     group.lossesAtAnswer = this.losses;
     group.answersBefore = ++this.answers;
@@ -92,7 +92,7 @@ export class HistoryGroups {
     if (group.lossesBefore !== this.losses && this.haveAllAnswered) this.parts.log.onBehind();
   }
 
-  /** The store has not taken the rest of it. */
+  /** Called when the store has not taken the rest of the group. */
   onFailure(group: HistoryGroup, failure: unknown): void {
     this.busy.delete(group);
     this.failing.add(group);
@@ -100,7 +100,7 @@ export class HistoryGroups {
     if (group.lossesBefore !== this.losses) this.parts.log.onAway(failure);
   }
 
-  /** The store has taken all of it. */
+  /** Called when the store has taken all of the group. */
   onWritten(group: HistoryGroup): void {
     this.busy.delete(group);
     this.failing.delete(group);
@@ -111,25 +111,25 @@ export class HistoryGroups {
     this.parts.log.onWritten();
   }
 
-  /** Tells of one that has waited for long. */
+  /** Logs that the store is away if a group has waited for too long. */
   check(): void {
     const { oldest } = this;
     if (this.waitOf(oldest) >= PATIENCE && this.parts.isQueueUp()) this.parts.log.onAway(oldest?.failure);
   }
 
-  /** Whether no group is known to be away: each has taken something since there first was no room. */
+  /** Whether no group is known to be away: the store has taken a part of each since there was first no room. */
   private get haveAllAnswered(): boolean {
     const { busy, failing, lossesBefore } = this;
     return failing.size === 0 && [...busy].every(({ lossesAtAnswer }) => lossesAtAnswer > lossesBefore);
   }
 
-  /** Whether nothing is missing of what is written now. */
+  /** Whether nothing is missing from the writes in progress. */
   private get keepUp(): boolean {
     const { busy, failing, losses } = this;
     return failing.size === 0 && !this.isAnyLate && [...busy].every((group) => group.lossesBefore === losses);
   }
 
-  /** The one that has waited longest. */
+  /** The group that has waited longest. */
   private get oldest(): HistoryGroup | undefined {
     let oldest: HistoryGroup | undefined;
     for (const group of this.groups.values()) if (this.waitOf(group) > this.waitOf(oldest)) oldest = group;
@@ -140,7 +140,7 @@ export class HistoryGroups {
     return this.waitOf(group) >= LATE;
   }
 
-  /** For how long the store has taken nothing of what is overdue, in milliseconds; less than 0 if nothing is. */
+  /** Returns how long the store has taken nothing of a group, in milliseconds; less than 0 if nothing is due. */
   private waitOf(group: HistoryGroup | undefined): number {
     if (group?.waitingSince === undefined) return -Infinity;
     return this.parts.clock.now() - group.waitingSince;

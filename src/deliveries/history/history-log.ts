@@ -2,7 +2,7 @@ import { thrownAt } from '../../shared/thrown-at.js';
 import { LimitedLog, type QueueLog } from '../../queue/limited-log.js';
 import { failureOf } from '../../queue/queue-failure.js';
 
-/** Tells when deliveries are missing in the history, why, and when it is complete again. */
+/** Logs when and why deliveries are missing from the history, and when it is complete again. */
 export class HistoryLog {
   private lost = 0;
   private told: 'away' | 'behind' | undefined;
@@ -12,12 +12,12 @@ export class HistoryLog {
     this.lines = new LimitedLog(logger, now);
   }
 
-  /** Deliveries could not be recorded. */
+  /** Counts deliveries that could not be recorded. */
   onLost(deliveries: number): void {
     this.lost += deliveries;
   }
 
-  /** The store takes what it is given, but not as fast as it comes. */
+  /** Logs that the store takes deliveries more slowly than they come. */
   onBehind(): void {
     if (this.told !== undefined) return;
     this.told = 'behind';
@@ -28,13 +28,13 @@ export class HistoryLog {
   }
 
   /**
-   * The store takes nothing.
+   * Logs that the store takes nothing.
    *
-   * @param failure what it answered; `undefined` if it did not answer
+   * @param failure error of the store; `undefined` if it did not answer
    */
   onAway(failure: unknown): void {
     if (this.told === 'away') return;
-    // A table that is missing, or may not be used, is told of already, and so are statements that the server ends.
+    // A missing or forbidden table is already logged elsewhere, and so are statements that the server ends.
     if (this.lost === 0 && failureOf(failure)?.kind === 'partial') return;
     this.told = 'away';
     const reason = failure === undefined ? 'no answer' : (failureOf(failure)?.reason ?? thrownAt(failure));
@@ -54,7 +54,7 @@ export class HistoryLog {
     this.lost = 0;
   }
 
-  /** With room for the line at the end. */
+  /** Writes a line if there is also room for the line that reports the recovery. */
   private warn(text: string): void {
     if (this.lines.hasRoomFor(2)) this.lines.warn(text);
   }

@@ -8,11 +8,11 @@ import { hourOf } from './hour-counts.js';
 import { HistoryWriter } from './history-writer.js';
 import { PendingHistories } from './pending-histories.js';
 
-/** How often it is written, in milliseconds. The embedded database is busy with a write for up to 20 of them. */
+/** Time between writes, in milliseconds. A write keeps the embedded database busy for up to 20 milliseconds. */
 const INTERVAL = 2_000;
-/** Entries that are written without waiting for that. */
+/** Number of entries that are written at once, without waiting for the interval. */
 const MANY_ENTRIES = 5_000;
-/** Entries keep their order while the clock is set back by no more than this. */
+/** Entries keep their order if the clock is set back by no more than this. */
 const MAX_LEAD = ordinalOf(10_000);
 
 export interface HistoryRecorderParts {
@@ -20,9 +20,9 @@ export interface HistoryRecorderParts {
   log: HistoryLog;
   /** Whether the queue can be used. While it cannot, the log says so already. */
   isQueueUp: () => boolean;
-  /** Who shares room with a destination: the same for all destinations of a tenant. */
+  /** Returns the name under which a destination shares room: the same for all destinations of a tenant. */
   ownerOf: (destination: string) => string;
-  /** Which of these destinations are deleted. */
+  /** Returns those destinations that are deleted. */
   deletedAmong: (destinations: readonly string[]) => Promise<ReadonlySet<string>>;
   /** @default the system's */
   clock?: Clock;
@@ -31,9 +31,9 @@ export interface HistoryRecorderParts {
 }
 
 /**
- * Records what becomes of messages, and writes it every two seconds, so that no delivery waits for it. It holds
- * hardly more of a destination than what the store would keep. A crash loses the last two seconds. Counts are
- * written again if the answer of a write is lost, so they may then be too high.
+ * Records what becomes of messages, and writes the records every two seconds, so that no delivery waits for a write.
+ * Holds hardly more of a destination than the store would keep. A crash loses the last two seconds. If the answer to a
+ * write is lost, its counts are written again, so they may then be too high.
  */
 export class HistoryRecorder {
   private readonly clock: Clock;
@@ -71,7 +71,7 @@ export class HistoryRecorder {
   /**
    * Records what became of messages of a batch.
    *
-   * @param batch as it was before
+   * @param batch as it was before the attempts
    * @param messages with the outcomes of their attempts
    */
   record(batch: QueuedBatch, messages: readonly BatchMessage[], state: EntryState): void {
@@ -93,7 +93,7 @@ export class HistoryRecorder {
     this.schedule();
   }
 
-  /** Forgets what is not written yet of a destination that was deleted. Its messages still count among all. */
+  /** Forgets the unwritten history of a deleted destination. Its messages still count among all destinations. */
   discard(destination: string): void {
     this.pending.discard(destination);
   }
@@ -108,13 +108,13 @@ export class HistoryRecorder {
   private schedule(): void {
     if (this.isClosed) return;
     if (this.areManyReady) this.writer.beginReady();
-    // What could not be begun must not wait for the next delivery.
+    // A write that could not begin must not wait for the next delivery.
     this.timer ??= this.clock.afterUnlessIdle(INTERVAL, () => {
       this.tick();
     });
   }
 
-  /** What would seem to be hours ahead, since the clock was, would hide what others deliver. */
+  /** Returns the next ordinal. If the clock was hours ahead, going on from there would hide what others deliver. */
   private firstOrdinalAt(now: number): number {
     const ordinal = ordinalOf(now);
     return this.nextOrdinal > ordinal + MAX_LEAD ? ordinal : Math.max(this.nextOrdinal, ordinal);
@@ -123,7 +123,7 @@ export class HistoryRecorder {
   /** Whether there are many entries that can be written at once. */
   private get areManyReady(): boolean {
     const { pending, groups } = this;
-    // The first is cheap, and mostly the answer.
+    // The first check is cheap, and mostly decides.
     return (
       pending.entries >= MANY_ENTRIES && pending.entriesOf((group) => groups.isReady(group)) >= MANY_ENTRIES
     );
@@ -141,7 +141,7 @@ export class HistoryRecorder {
   }
 }
 
-/** The attempts before; `undefined` if there were none, as of most batches. */
+/** Returns the outcomes of earlier attempts, or `undefined` if there were none, as in most batches. */
 function outcomesOf({ messages }: QueuedBatch): ReadonlySet<UrlOutcome> | undefined {
   if (messages.every(({ outcomes }) => outcomes.length === 0)) return undefined;
   return new Set(messages.flatMap(({ outcomes }) => outcomes));

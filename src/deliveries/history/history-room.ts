@@ -1,38 +1,38 @@
-/** What is kept in memory of one kind. */
+/** Limit for one kind of data in memory. */
 interface Limit {
   readonly most: number;
-  /** Owners who have less than this also get room beyond `most`. */
+  /** Owners that have less than this also get room beyond `most`. */
   readonly ofOwner: number;
-  /** How much there is beyond `most`, for all of them together. */
+  /** Room beyond `most` for all of these owners together. */
   readonly mostReserved: number;
 }
 
 const ENTRIES: Limit = { most: 10_000, ofOwner: 100, mostReserved: 10_000 };
-/** Hours of destinations, with their counts. */
+/** Hours of destinations, each with its counts. */
 const HOURS: Limit = { most: 20_000, ofOwner: 100, mostReserved: 10_000 };
 
-/** The share of all room that groups may fill together while others are written and they are not. */
+/** Share of all room that groups may fill together while they are not written but others are. */
 const SHARE_OF_LATE = 1 / 4;
 
-/** A destination, as far as it matters for how much of the room it may fill. */
+/** The part of a destination's data that decides how much room it may fill. */
 export interface HistoryRoomOwner {
-  /** Who shares room with it: all destinations of its tenant, or none. */
+  /** Name under which destinations share room: the same for all destinations of a tenant. */
   readonly owner: string;
-  /** That it is written with. */
+  /** Group that the destination is written with. */
   readonly group: number;
 }
 
-/** What is in memory of a destination. */
+/** What a destination has in memory. */
 export interface HistoryRoomUser extends HistoryRoomOwner {
-  /** In entries. */
+  /** Number of entries. */
   readonly size: number;
-  /** Hours of which it has counts. */
+  /** Number of hours with counts. */
   readonly hourCount: number;
 }
 
 /**
- * Limits what is in memory of the history, what is on its way to the store included. One tenant may have thousands of
- * destinations, and must not take the room of the others. Nor may the destinations of a node that does not answer.
+ * Limits how much history is in memory, including what is being written. A tenant may have thousands of destinations,
+ * and must not take the room of others. Nor may the destinations of a cluster node that does not answer.
  */
 export class HistoryRoom {
   private readonly entries = new SharedRoom(ENTRIES);
@@ -45,7 +45,7 @@ export class HistoryRoom {
     return this.entries.total;
   }
 
-  /** How many of them are of some groups. */
+  /** Returns how many entries some groups have. */
   entryCountOf(isAmong: (group: number) => boolean): number {
     return this.entries.totalOf(isAmong);
   }
@@ -60,7 +60,7 @@ export class HistoryRoom {
     return this.hasRoomIn(this.hours, user, 1);
   }
 
-  /** Changes what is in memory of a destination. */
+  /** Runs a change of what a destination has in memory, and counts the difference. */
   change<T>(user: HistoryRoomUser, change: () => T): T {
     const { size, hourCount } = user;
     const result = change();
@@ -68,13 +68,13 @@ export class HistoryRoom {
     return result;
   }
 
-  /** All of it is on its way to the store: it takes room, and none of what its owners may have beside it. */
+  /** Marks everything as being written: it still takes room, but no longer counts for its owners. */
   sendAll(): void {
     this.entries.sendAll();
     this.hours.sendAll();
   }
 
-  /** The same of these alone. */
+  /** Does the same for these destinations only. */
   send(users: readonly HistoryRoomUser[]): void {
     for (const { owner, size, hourCount } of users) {
       this.entries.addToOwner(owner, -size);
@@ -82,7 +82,7 @@ export class HistoryRoom {
     }
   }
 
-  /** Changes one that is on its way. */
+  /** Runs a change of a destination's data that is being written, and counts the difference. */
   changeSent(user: HistoryRoomUser, change: () => void): void {
     const { group, size, hourCount } = user;
     change();
@@ -90,7 +90,7 @@ export class HistoryRoom {
     this.hours.addToGroup(group, user.hourCount - hourCount);
   }
 
-  /** These have arrived. */
+  /** Frees the room of data that was written. */
   release(sent: readonly HistoryRoomUser[]): void {
     for (const { group, size, hourCount } of sent) {
       this.entries.addToGroup(group, -size);
@@ -98,13 +98,13 @@ export class HistoryRoom {
     }
   }
 
-  /** One has not arrived, and is not on its way any more. */
+  /** Counts data for its owner again after its write has failed. */
   putBack({ owner, size, hourCount }: HistoryRoomUser): void {
     this.entries.addToOwner(owner, size);
     this.hours.addToOwner(owner, hourCount);
   }
 
-  /** Nothing of one is in memory any more. It was not on its way. */
+  /** Frees the room of a destination's data that was not being written. */
   remove(user: HistoryRoomUser): void {
     this.add(user, -user.size, -user.hourCount);
   }
@@ -122,7 +122,7 @@ export class HistoryRoom {
   }
 }
 
-/** Counts what there is of one kind and of each group, and what each owner has of it that is not on its way. */
+/** Counts data of one kind: in total, by group, and by owner. An owner's count excludes data that is being written. */
 class SharedRoom {
   total = 0;
   private readonly groups = new Map<number, number>();
@@ -130,14 +130,14 @@ class SharedRoom {
 
   constructor(private readonly limit: Limit) {}
 
-  /** What there is of some groups. */
+  /** Returns how much some groups have. */
   totalOf(isAmong: (group: number) => boolean): number {
     let total = 0;
     for (const [group, ofGroup] of this.groups) if (isAmong(group)) total += ofGroup;
     return total;
   }
 
-  /** @param ofLate what the groups have that are behind others, if it is for one of these */
+  /** @param ofLate how much all groups that are behind others have, if the room is for such a group */
   hasRoomFor(owner: string, more: number, ofLate?: number): boolean {
     const { most, mostReserved, ofOwner } = this.limit;
     const filledByLate = ofLate === undefined ? 0 : (ofLate + more) / SHARE_OF_LATE;
@@ -146,14 +146,14 @@ class SharedRoom {
     return filled <= most + mostReserved && (this.owners.get(owner) ?? 0) + more <= ofOwner;
   }
 
-  /** Changes what there is in all. */
+  /** Changes the total and the count of a group. */
   addToGroup(group: number, more: number): void {
     if (more === 0) return;
     this.total += more;
     this.groups.set(group, (this.groups.get(group) ?? 0) + more);
   }
 
-  /** Changes what counts as its owner's alone. */
+  /** Changes the count of an owner. */
   addToOwner(owner: string, more: number): void {
     if (more === 0) return;
     const sum = (this.owners.get(owner) ?? 0) + more;

@@ -8,49 +8,49 @@ import type { RecentDelivery } from './history.types.js';
 import { MinuteCounts } from './minute-counts.js';
 import type { PendingHistories } from './pending-histories.js';
 
-/** Entries of one write, or hours, so that neither the database nor this process is busy with it for long. */
+/** Maximum number of entries, or of hours, in a write: no write keeps the database or this process busy for long. */
 const ROWS_PER_WRITE = 200;
-/** How long a write waits for the answer which destinations are deleted, in milliseconds. */
+/** How long a write waits to learn which destinations are deleted, in milliseconds. */
 const LOOK_UP_PATIENCE = 2_000;
 
 export interface HistoryWriterParts {
   pending: PendingHistories;
   groups: HistoryGroups;
   store: Pick<HistoryStore, 'write'>;
-  /** Which of these destinations are deleted. */
+  /** Returns those destinations that are deleted. */
   deletedAmong: (destinations: readonly string[]) => Promise<ReadonlySet<string>>;
   clock: Clock;
   /** The time, in milliseconds since the epoch. */
   now: () => number;
-  /** A write has ended, whatever became of it. */
+  /** Called when a write has ended, whether it succeeded or failed. */
   onEnd: () => void;
 }
 
 /**
- * Writes what is pending. Each group of destinations is written by itself: a node of a cluster that does not answer holds
- * back nothing but what it is to store.
+ * Writes pending histories. Each group of destinations is written by itself, so that a cluster node that does not
+ * answer holds back only the data that it is to store.
  */
 export class HistoryWriter {
   private minutes = new MinuteCounts();
 
   constructor(private readonly parts: HistoryWriterParts) {}
 
-  /** Counts what became of messages at a moment, in milliseconds since the epoch. */
+  /** Counts what became of messages at a time, in milliseconds since the epoch. */
   count(state: RecentDelivery['state'], messages: number, now: number): void {
     this.minutes.count(state, messages, now);
   }
 
-  /** Begins to write what there is of each group of which nothing is under way. */
+  /** Begins to write each group that has no write in progress. */
   begin(): void {
     this.beginAllBut((group) => this.parts.groups.isBusy(group));
   }
 
-  /** The same, but of none that has failed. */
+  /** Does the same, but not for groups whose last write has failed. */
   beginReady(): void {
     this.beginAllBut((group) => !this.parts.groups.isReady(group));
   }
 
-  /** Writes the rest of each group once what is under way of it has ended, whatever becomes of the others. */
+  /** Writes the rest of each group once its write in progress has ended, whatever becomes of other groups. */
   async finish(): Promise<void> {
     const { groups } = this.parts;
     const { work } = groups;
@@ -71,7 +71,7 @@ export class HistoryWriter {
     const taken = pending.take(isStaying);
     const begun = Array.from(taken, ([number, histories]) => ({ group: groups.begin(number), histories }));
     for (const { group, histories } of begun) {
-      // One that has failed may fail again, and hold back what happened at all destinations.
+      // A group that has failed may fail again, and hold back the counts of minutes, which are of all destinations.
       const withMinutes = group.failure === undefined || !groups.isAnyWellBusy;
       group.work = this.write(group, histories, withMinutes).then(this.parts.onEnd);
     }
@@ -94,7 +94,7 @@ export class HistoryWriter {
     groups.onWritten(group);
   }
 
-  /** Writes histories of a group, and removes those that are written. */
+  /** Writes histories of a group, and removes the written histories from the array. */
   private async writeParts(
     group: HistoryGroup,
     histories: DestinationHistory[],
@@ -118,7 +118,7 @@ export class HistoryWriter {
     }
   }
 
-  /** With the counts of minutes until now. */
+  /** Writes histories together with the counts of minutes until now. */
   private async writeWithMinutes(histories: readonly StoredHistory[]): Promise<void> {
     const { minutes } = this;
     const { store, now } = this.parts;
@@ -132,31 +132,31 @@ export class HistoryWriter {
     }
   }
 
-  /** The last write may have been of a group that had failed, and have gone without them. */
+  /** Writes the remaining counts of minutes: a write of a group that had failed may have left them out. */
   private async writeRestOfMinutes(): Promise<void> {
     if (this.minutes.isEmpty) return;
     try {
       await this.writeWithMinutes([]);
     } catch {
-      // They are lost, as whatever else the store has not taken by now.
+      // The counts are lost, like everything else that the store has not taken by now.
     }
   }
 
-  /** Those whose destination was not deleted while they waited, or while the last request to it was on its way. */
+  /** Returns the histories whose destination was not deleted while they waited, or during the last request to it. */
   private async keptOf(
     group: HistoryGroup,
     histories: readonly DestinationHistory[],
   ): Promise<readonly DestinationHistory[]> {
     const wanted = histories.filter(({ isDiscarded }) => !isDiscarded);
     const ids = wanted.map(({ destination }) => destination);
-    // While that is not known, an entry too many is better than one that is missing.
+    // While the answer is unknown, a superfluous entry is better than a missing one.
     const deleted = group.isLookUpSilent ? undefined : await this.deletedAmong(group, ids);
     return wanted.filter(
       ({ destination, isDiscarded }) => !isDiscarded && deleted?.has(destination) !== true,
     );
   }
 
-  /** `undefined` if that is not known, or not in time: it may be known to a node that does not answer. */
+  /** Returns `undefined` if the answer is not known in time: it may be known only to a node that does not respond. */
   private deletedAmong(
     group: HistoryGroup,
     ids: readonly string[],
@@ -179,7 +179,7 @@ export class HistoryWriter {
   }
 }
 
-/** As many of the first histories as fit into a write of bounded size; at least one. Some have only hours. */
+/** Returns the first histories that fit into a write of bounded size, at least one. Some have only hours. */
 function firstOf(histories: readonly DestinationHistory[]): DestinationHistory[] {
   let rows = 0;
   const end = histories.findIndex(

@@ -13,7 +13,7 @@ import { createHistoryStore } from './stores/create-history-store.js';
 import { WaitingSampler } from './waiting-sampler.js';
 import { AnalyticsLogger } from '../../shared/analytics-logger.js';
 
-/** Where the history is; `undefined` in an application that keeps none. */
+/** Token of the history's store; the store is `undefined` in an application that keeps no history. */
 export const HISTORY_STORE = Symbol('nestjs-analytics:history-store');
 
 /** Only a process with a worker has anything to record. */
@@ -34,7 +34,7 @@ function createRecorder(
   });
 }
 
-/** Only a process with a worker looks what waits. */
+/** Only a process with a worker counts the waiting messages. */
 function createSampler(
   { worker }: ResolvedOptions,
   { storage }: QueueBackend,

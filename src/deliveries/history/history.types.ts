@@ -1,7 +1,7 @@
 import type { MessageType } from '../../messages/message.types.js';
 import type { UrlOutcome } from '../../queue/batch-job.js';
 
-/** Names a destination of the options or one at run time, and who asks. */
+/** Names a destination, of the options or added at run time, and who asks. */
 interface HistoryQuery {
   /** The destination's id. */
   destination: string;
@@ -14,18 +14,15 @@ interface HistoryQuery {
 
 /** Selects the latest deliveries of a destination. */
 export interface RecentQuery extends HistoryQuery {
-  /** 1 to 100. @default 100 */
+  /** Number of deliveries, 1 to 100. @default 100 */
   limit?: number | undefined;
 }
 
 /** Selects hours of the last seven days. */
 export interface HourRange {
-  /**
-   * The first hour is the one of this moment; a number is in milliseconds since the epoch. @default seven days
-   * ago
-   */
+  /** A time in the first hour; a number is in milliseconds since the epoch. @default seven days ago */
   from?: Date | number | undefined;
-  /** The last hour is the one of this moment. @default now */
+  /** A time in the last hour. @default now */
   to?: Date | number | undefined;
 }
 
@@ -34,13 +31,13 @@ export interface StatsQuery extends HistoryQuery, HourRange {}
 
 /** One attempt to deliver a message to one URL. A URL is named by a hash. */
 export interface DeliveryAttempt extends UrlOutcome {
-  /** Origin of the URL; the rest may hold a secret. `undefined` if the destination has it no longer. */
+  /** Origin of the URL; the rest of it may hold a secret. `undefined` if the destination no longer has the URL. */
   origin: string | undefined;
 }
 
 /**
- * What happened to one message at one destination. Of the message's own data it holds the id and the name of the event,
- * and whatever the receiver has repeated in its answers.
+ * What happened to one message at one destination. Data of the message itself: the id and the event name, and whatever
+ * the receiver has repeated in its answers.
  */
 export interface RecentDelivery {
   messageId: string;
@@ -51,17 +48,17 @@ export interface RecentDelivery {
   /** Name of the source. */
   source: string;
   /**
-   * `delivered`: at least one URL took it. `retrying`: it will be tried again. `failed`: it failed for good, is
-   * kept, and can be replayed.
+   * `delivered`: at least one URL took the message. `retrying`: the message will be tried again. `failed`: the message
+   * failed for good, is kept, and can be replayed.
    */
   state: 'delivered' | 'retrying' | 'failed';
-  /** The error code if it could not be tried at all: `DESTINATION_DISABLED`, … */
+  /** The error code if the message could not be tried at all: `DESTINATION_DISABLED`, … */
   error?: string;
-  /** When it came into this state, in milliseconds since the epoch. */
+  /** Time at which the message came into this state, in milliseconds since the epoch. */
   at: number;
   /**
-   * The latest 20 attempts over all URLs, in their order. Of each answer, also of one that took the message, the first
-   * 256 characters are kept. A receiver may have written data of the user there.
+   * The latest 20 attempts over all URLs, in their order. The first 256 characters of each answer are kept, even if the
+   * URL took the message. A receiver may have written data of the user there.
    */
   attempts: DeliveryAttempt[];
 }
@@ -77,8 +74,8 @@ export interface HourStats {
   /** Messages that failed for good. */
   failed: number;
   /**
-   * How long attempts took, those that failed included, in milliseconds and within 10 %; `undefined` in an hour
-   * without attempts.
+   * How long attempts took, including failed ones, in milliseconds and within 10 %; `undefined` in an hour without
+   * attempts.
    */
   durations: DurationPercentiles | undefined;
 }
@@ -86,8 +83,8 @@ export interface HourStats {
 /** What happened at all destinations together in one hour, over all processes. */
 export interface HourTotals extends HourStats {
   /**
-   * The most messages that waited at one time, over all destinations; `undefined` where no process with a worker
-   * looked.
+   * The most messages that waited at one time, over all destinations; `undefined` if no process with a worker counted
+   * them.
    */
   waiting: number | undefined;
 }

@@ -4,23 +4,23 @@ import type { HourStats, RecentDelivery } from './history.types.js';
 
 /** In milliseconds. */
 export const HOUR = 3_600_000;
-/** Hours that are kept: seven days, the hour that has begun included. */
+/** Number of hours that are kept: seven days, including the current hour. */
 export const KEPT_HOURS = 7 * 24;
 
-/** The counts of an hour as they are stored, by their name; a bucket of durations is named by its number. */
+/** The counts of an hour as they are stored, by name. The name of a bucket of durations is its number. */
 export type StoredCounts = Readonly<Record<string, number>>;
 
-/** The number of the hour of a moment, counted from the epoch. */
+/** Returns the number of the hour of a time, counted from the epoch. */
 export function hourOf(now: number): number {
   return Math.floor(now / HOUR);
 }
 
-/** The number of the first hour that is kept. */
+/** Returns the number of the first hour that is kept. */
 export function oldestHour(now: number): number {
   return hourOf(now) - KEPT_HOURS + 1;
 }
 
-/** Counts as a store wrote them. */
+/** Parses counts that a store wrote. */
 export function parseCounts(json: string): StoredCounts {
   // Only the stores write these texts.
   return JSON.parse(json) as StoredCounts;
@@ -33,7 +33,7 @@ export class HourCounts {
   private failed = 0;
   private readonly durations = new Map<number, number>();
 
-  /** Counts from the store, of all processes. */
+  /** Creates counts from those in the store, which are of all processes. */
   static of({ delivered = 0, retried = 0, failed = 0, ...buckets }: StoredCounts): HourCounts {
     const counts = new HourCounts();
     Object.assign(counts, { delivered, retried, failed });
@@ -56,7 +56,7 @@ export class HourCounts {
     for (const [bucket, count] of other.durations) this.countDuration(bucket, count);
   }
 
-  /** What is not 0. */
+  /** The counts that are not 0. */
   get stored(): StoredCounts {
     const counts: Record<string, number> = {};
     if (this.delivered > 0) counts.delivered = this.delivered;
@@ -66,7 +66,7 @@ export class HourCounts {
     return counts;
   }
 
-  /** @param hour its number, counted from the epoch */
+  /** @param hour number of the hour, counted from the epoch */
   statsOf(hour: number): HourStats {
     const { delivered, retried, failed, durations } = this;
     return { hour: hour * HOUR, delivered, retried, failed, durations: percentilesOf(durations) };

@@ -4,20 +4,20 @@ import type { StoredCounts } from './hour-counts.js';
 
 /** In milliseconds. */
 export const MINUTE = 60_000;
-/** Minutes that are kept, the minute that has begun included: one more hour than what is returned. */
+/** Number of minutes that are kept, including the current minute: an hour more than is returned. */
 export const KEPT_MINUTES = 2 * 60;
 
-/** The number of the minute of a moment, counted from the epoch. */
+/** Returns the number of the minute of a time, counted from the epoch. */
 export function minuteOf(now: number): number {
   return Math.floor(now / MINUTE);
 }
 
-/** The number of the first minute that is kept. */
+/** Returns the number of the first minute that is kept. */
 export function oldestMinute(now: number): number {
   return minuteOf(now) - KEPT_MINUTES + 1;
 }
 
-/** What was stored of a minute, for callers. */
+/** Returns the stored counts of a minute in the form for callers. */
 export function totalsOfMinute(
   minute: number,
   { delivered = 0, retried = 0, failed = 0 }: StoredCounts = {},
@@ -30,7 +30,7 @@ export function totalsOfMinute(
 export class MinuteCounts {
   private readonly minutes = new Map<number, Record<string, number>>();
 
-  /** Counts what became of messages at a moment, in milliseconds since the epoch. */
+  /** Counts what became of messages at a time, in milliseconds since the epoch. */
   count(state: RecentDelivery['state'], messages: number, now: number): void {
     const counts = this.countsOf(minuteOf(now));
     add(counts, state === 'retrying' ? 'retried' : state, messages);

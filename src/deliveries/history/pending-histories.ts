@@ -4,13 +4,13 @@ import { HistoryRoom, type HistoryRoomOwner } from './history-room.js';
 import { ALL_DESTINATIONS } from './history-store.js';
 import type { HourCounts } from './hour-counts.js';
 
-/** Characters of the bodies that wait for their entries to be made. Each body may have 32,768. */
+/** Maximum number of characters of bodies whose entries are not made yet. Each body may have 32,768. */
 const MAX_BODY_SIZE = 4 * 2 ** 20;
 
 export interface PendingHistoriesParts {
-  /** Who shares room with a destination: the same for all destinations of a tenant. */
+  /** Returns the name under which a destination shares room: the same for all destinations of a tenant. */
   ownerOf: (destination: string) => string;
-  /** The number of the group that a destination is written with. */
+  /** Returns the number of the group that a destination is written with. */
   groupOf: (destination: string) => number;
   /** Whether nothing of a group is written while others are. */
   isBehindOthers: (group: number) => boolean;
@@ -20,7 +20,7 @@ export interface PendingHistoriesParts {
 export class PendingHistories {
   private histories = new Map<string, DestinationHistory>();
   private readonly room: HistoryRoom;
-  /** Characters of the bodies that were added since entries were last made; some may be gone already. */
+  /** Characters of the bodies that were added since entries were last made; some bodies may be gone already. */
   private bodySize = 0;
 
   constructor(private readonly parts: PendingHistoriesParts) {
@@ -31,20 +31,21 @@ export class PendingHistories {
     return this.histories.size === 0;
   }
 
-  /** How many entries there are, those on their way to the store included. */
+  /** Number of entries, including those that are being written. */
   get entries(): number {
     return this.room.entryCount;
   }
 
-  /** The same of some groups. */
+  /** Returns the number of entries of some groups, including those that are being written. */
   entriesOf(isAmong: (group: number) => boolean): number {
     return this.room.entryCountOf(isAmong);
   }
 
   /**
-   * Counts what happened at a destination: only among all, if there is no room for its own counts.
+   * Counts what happened at a destination, or only among all if there is no room for its own counts.
    *
-   * @returns where its entries may be added; `undefined` if there is no room. A store finds them by the counts of their hour.
+   * @returns the history to add entries to; `undefined` without room. A store finds entries by the counts of their
+   *   hour.
    */
   count(
     destination: string,
@@ -62,8 +63,8 @@ export class PendingHistories {
   /**
    * Adds entries.
    *
-   * @param firstOrdinal of the first of the messages; the others have the next ones
-   * @returns whether there was room for them. A destination with as many as are kept needs none for later ones.
+   * @param firstOrdinal ordinal of the first message; the others have the following ordinals
+   * @returns whether there was room. A destination with as many entries as are kept needs none for later entries.
    */
   add(history: DestinationHistory, messages: RecordedMessages, firstOrdinal: number): boolean {
     if (history.isDiscarded) return true;
@@ -86,7 +87,7 @@ export class PendingHistories {
     });
   }
 
-  /** Makes the entries of all of it, so that no body is held. */
+  /** Makes the entries of all histories, so that no bodies are held. */
   summarize(): void {
     for (const history of this.histories.values()) {
       if (!history.isSummarized) this.room.change(history, () => history.summarize());
@@ -95,9 +96,9 @@ export class PendingHistories {
   }
 
   /**
-   * Hands over the histories of each group. They are in memory until they are released.
+   * Hands over the histories of each group. They stay in memory until they are released.
    *
-   * @param isStaying whether those of a group stay here
+   * @param isStaying whether the histories of a group are not handed over
    */
   take(isStaying: (group: number) => boolean): Map<number, DestinationHistory[]> {
     const groups = new Map<number, DestinationHistory[]>();
@@ -117,18 +118,18 @@ export class PendingHistories {
     return groups;
   }
 
-  /** Makes the entries of one that was taken. */
+  /** Makes the entries of a history that was handed over. */
   summarizeTaken(history: DestinationHistory): void {
     this.room.changeSent(history, () => history.summarize());
   }
 
-  /** These are in the store. */
+  /** Frees the room of histories that were written. */
   release(written: readonly DestinationHistory[]): void {
     this.room.release(written);
   }
 
   /**
-   * These are not in the store. What has happened since is added to them.
+   * Takes back histories that could not be written, and adds what has happened since.
    *
    * @param now milliseconds since the epoch
    */
@@ -148,7 +149,7 @@ export class PendingHistories {
     }
   }
 
-  /** The history of a destination, unless there is no room for its counts of this hour. */
+  /** Returns the history of a destination, or `undefined` if there is no room for its counts of this hour. */
   private withRoomForHour(destination: string, hour: number): DestinationHistory | undefined {
     const known = this.histories.get(destination);
     if (known?.hasCountsOf(hour) === true) return known;
@@ -165,7 +166,7 @@ export class PendingHistories {
     return { owner: ownerOf(destination), group: groupOf(destination) };
   }
 
-  /** Of those for which there is no room. */
+  /** Returns the history of all destinations for which there is no room. */
   private ofOthers(): DestinationHistory {
     let others = this.histories.get(ALL_DESTINATIONS);
     if (others === undefined) {
@@ -181,8 +182,8 @@ export class PendingHistories {
   }
 }
 
-/** Whether it may be the id of a destination. A job that was not made by this package may name anything. */
+/** Returns whether a text may be the id of a destination. A job that was not made by this package may name anything. */
 function isStorable(destination: string): boolean {
-  // PostgreSQL stores no such character.
+  // PostgreSQL cannot store this character.
   return destination !== ALL_DESTINATIONS && !destination.includes('\0');
 }

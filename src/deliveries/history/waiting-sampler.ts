@@ -3,9 +3,9 @@ import { type Clock, SYSTEM_CLOCK, type Timer } from '../../shared/clock.js';
 import type { HistoryStore } from './history-store.js';
 import { minuteOf } from './minute-counts.js';
 
-/** How long after its start a process looks for the first time, so that it is ready sooner, in milliseconds. */
+/** Time from the start of a process to its first count, in milliseconds: short, so that a number is known sooner. */
 const FIRST = 1_000;
-/** How often it looks then. */
+/** Time between later counts, in milliseconds. */
 const INTERVAL = 10_000;
 
 export interface WaitingSamplerParts {
@@ -18,14 +18,14 @@ export interface WaitingSamplerParts {
 }
 
 /**
- * Notes in the history how many messages wait, even while nothing is delivered. All processes with a worker take
- * part, and one of them looks at a time. No delivery waits for it.
+ * Notes in the history how many messages wait, even while nothing is delivered. All processes with a worker take part,
+ * and one of them counts at a time. No delivery waits for this.
  */
 export class WaitingSampler {
   private readonly clock: Clock;
   private readonly now: () => number;
   private timer: Timer | undefined;
-  /** The most that this process has noted in the current minute. */
+  /** Largest number that this process has noted in the current minute. */
   private noted = { minute: -1, messages: -1 };
   private isClosed = false;
 
@@ -43,12 +43,12 @@ export class WaitingSampler {
     this.timer?.cancel();
   }
 
-  /** One look at a time: a database that is away does not answer. */
+  /** Schedules the next count only after the previous count: a database that is away does not answer. */
   private schedule(delay: number): void {
     if (this.isClosed) return;
     this.timer = this.clock.afterUnlessIdle(delay, () => {
       void this.look()
-        // An outage of the queue is logged elsewhere, and there is a next time.
+        // An outage of the queue is logged elsewhere, and the next count tries again.
         .catch(() => undefined)
         .then(() => {
           this.schedule(INTERVAL);
@@ -62,7 +62,7 @@ export class WaitingSampler {
     const messages = await backlogs.waiting();
     const now = this.now();
     const minute = minuteOf(now);
-    // Only more of them would change what is stored.
+    // Only a larger number would change what is stored.
     if (minute === this.noted.minute && messages <= this.noted.messages) return;
     await store.noteWaiting(messages, now);
     this.noted = { minute, messages };

@@ -1,7 +1,7 @@
 import type { QueueStorage } from '../../../queue/queue-backend.js';
 import type { HistoryStore } from '../history-store.js';
 
-/** The store in the queue's own database. Only the code for that one is loaded. */
+/** Creates the store in the queue's own database. Loads only the code for that database. */
 export async function createHistoryStore(storage: QueueStorage): Promise<HistoryStore> {
   if (storage.kind === 'redis') {
     const { RedisHistoryStore } = await import('./redis-history-store.js');

@@ -10,8 +10,8 @@ export const MINUTES = `${SCHEMA}.delivery_minute`;
 export const WAITING_MESSAGES = `${SCHEMA}.delivery_waiting`;
 
 /**
- * Every write of an entry also counts it in its hour. So the hours, which are few, show which destinations
- * have old entries. Minutes, and the messages that waited, are those of all destinations together.
+ * Every write of an entry also counts it in its hour. So the hours, which are few, show which destinations have old
+ * entries. Minutes and waiting messages are those of all destinations together.
  */
 export const TABLES = `
   CREATE TABLE IF NOT EXISTS ${ENTRIES} (
@@ -42,19 +42,19 @@ export const TABLES = `
   );`;
 
 /**
- * Entries with greater ordinals are those of a clock that is, or was, minutes ahead. The server's own may be behind those of all
- * workers, so the later one counts.
+ * SQL: the greatest credible ordinal. Entries with greater ordinals come from a clock that is, or was, minutes ahead.
+ * The server's own clock may be behind those of all workers, so the later time counts.
  */
 const latest = (now: string): string =>
   `(SELECT greatest(${now}::bigint * 1000, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint) + ${MOST_AHEAD})`;
 
-/** The oldest period that is kept. A worker whose clock is ahead must not remove what others keep. */
+/** SQL: the oldest period that is kept. A worker whose clock is ahead must not remove what others keep. */
 const oldest = (now: string, length: number, kept: number): string =>
   `(SELECT least(${now}::bigint, (extract(epoch FROM clock_timestamp()) * 1000)::bigint) / ${length} - ${kept - 1})`;
 const oldestHour = (now: string): string => oldest(now, HOUR, KEPT_HOURS);
 const oldestMinute = (now: string): string => oldest(now, MINUTE, KEPT_MINUTES);
 
-/** The counts of a row, and those to be added to them. */
+/** SQL: the sums of a row's counts and the counts that are added to them. */
 const sumOf = (row: string): string => `(
     SELECT jsonb_object_agg(name, total) FROM (
       SELECT name, sum(count::bigint) AS total FROM (
@@ -63,20 +63,20 @@ const sumOf = (row: string): string => `(
     ) AS totals
   )`;
 
-/** Whether a head says that its message is in a state. No name of an event can say so: its quotes are escaped. */
+/** SQL: whether a head says that its message is in a state. An event's name cannot say so: its quotes are escaped. */
 const isIn = (row: string, state: RecentDelivery['state']): string =>
   `${row}.head LIKE '%"state":"${state}"%'`;
 
-/** Whether a message is in the state of one entry, though the other may seem to be later. */
+/** SQL: whether a message is in the state of the entry `row`, although the entry `other` may seem to be later. */
 const outlasts = (row: string, other: string): string => `${isIn(other, 'retrying')} AND (
           ${isIn(row, 'delivered')}
           OR (${isIn(row, 'failed')} AND ${other}.ordinal <= ${row}.ordinal + ${LEAST_REPLAY})
         )`;
 
 /**
- * $1 destinations, $2 message ids, $3 ordinals, $4 heads and $5 attempts of entries, which are lines of a text;
- * $6 destinations, $7 hours and $8 counts; $9 minutes and $10 counts; $11 the time, in milliseconds since the epoch. Rows are
- * locked in one order, so that no two processes wait for each other. An entry keeps its place with the head that it keeps.
+ * $1 destinations, $2 message ids, $3 ordinals, $4 heads and $5 attempts (lines of a text) of entries; $6 destinations,
+ * $7 hours and $8 counts; $9 minutes and $10 counts; $11 the time, in milliseconds since the epoch. Rows are locked in
+ * one order, so that no two processes wait for each other. An entry that keeps its head keeps its place.
  */
 export const WRITE = `
   WITH entries AS (
@@ -111,15 +111,15 @@ export const WRITE = `
   ORDER BY destination COLLATE "C", hour
   ON CONFLICT (destination, hour) DO UPDATE SET counts = ${sumOf('h')}`;
 
-/** The last entry that is kept of those which are ahead, or of those which are not. */
+/** SQL: the ordinal of the last entry that is kept, of those that are ahead (`>`) or of the others (`<=`). */
 const lastOf = (compared: '>' | '<='): string => `(
       SELECT ordinal FROM ${ENTRIES} WHERE destination = given.destination AND ordinal ${compared} ${latest('$2')}
       ORDER BY ordinal DESC OFFSET ${KEPT_ENTRIES - 1} LIMIT 1
     )`;
 
 /**
- * $1 destinations, $2 the time, in milliseconds since the epoch. Removes the entries above the limit; those that are ahead once there are enough others. One that another
- * process is writing is left for the next time.
+ * $1 destinations, $2 the time, in milliseconds since the epoch. Removes the entries above the limit, and those that
+ * are ahead once there are enough others. An entry that another process is writing is left for the next time.
  */
 export const TRIM = `
   DELETE FROM ${ENTRIES} WHERE ctid = ANY (ARRAY(
@@ -139,8 +139,8 @@ export const EXPIRE = `
   WHERE e.destination = old.destination AND e.ordinal < ${oldestHour('$1')} * ${ordinalOf(HOUR)} AND ${WITHOUT_SYNC}`;
 
 /**
- * $1 messages that wait; $2 the time, in milliseconds since the epoch, $3 its minute and $4 its hour.
- * There are few rows.
+ * $1 messages that wait; $2 the time, in milliseconds since the epoch, $3 its minute and $4 its hour. The table has few
+ * rows, so old rows are removed each time.
  */
 export const NOTE_WAITING = `
   WITH gone AS (
@@ -157,19 +157,19 @@ export const RECENT = `
   WHERE destination = $1 AND ordinal >= $2
   ORDER BY ordinal > ${latest('$4')}, ordinal DESC LIMIT $3`;
 
-/** $1 destination, $2 the first hour, $3 the last one */
+/** $1 destination, $2 the first hour, $3 the last hour */
 export const STATS = `
   SELECT hour::text AS number, counts::text FROM ${HOURS} WHERE destination = $1 AND hour BETWEEN $2 AND $3`;
 
-/** $1 the first minute, $2 the last one */
+/** $1 the first minute, $2 the last minute */
 export const TOTALS = `
   SELECT minute::text AS number, counts::text FROM ${MINUTES} WHERE minute BETWEEN $1 AND $2`;
 
-/** $1 how long a period is, $2 the first one, $3 the last one */
+/** $1 the length of the periods, $2 the first period, $3 the last period */
 export const WAITING = `
   SELECT number::text, messages::text FROM ${WAITING_MESSAGES} WHERE length = $1 AND number BETWEEN $2 AND $3`;
 
-/** $1 destination. The hours first, as `WRITE` locks them: what stands in `WITH` runs after the rest. */
+/** $1 destination. Removes hours first, as `WRITE` locks them: the statement in `WITH` runs after the main one. */
 export const FORGET = `
   WITH entries AS (DELETE FROM ${ENTRIES} WHERE destination = $1)
   DELETE FROM ${HOURS} WHERE destination = $1`;

@@ -20,8 +20,8 @@ import { entryOf, textsOf } from './stored-texts.js';
 /** How often this process removes what is too old, in milliseconds. */
 const EXPIRE_INTERVAL = 3_600_000;
 /**
- * Each read takes one of the connections on which jobs are added, and keeps it for as long as it waits for a lock on its
- * table.
+ * Number of reads at once. Each takes one of the connections on which jobs are added, and keeps it while it waits for a
+ * lock on its table.
  */
 const MOST_READS = 2;
 
@@ -46,7 +46,9 @@ interface WaitingRow {
 export class PostgresHistoryStore implements HistoryStore {
   readonly mostReads = MOST_READS;
   private readonly tables: OwnTables;
-  /** One at a time, since each keeps a connection as a read does: many destinations may be deleted at once. */
+  /**
+   * Runs one removal at a time: many destinations may be deleted at once, and each takes a connection as a read does.
+   */
   private readonly removals = new Mutex();
   private expiredAt = -Infinity;
 
@@ -68,7 +70,7 @@ export class PostgresHistoryStore implements HistoryStore {
   async noteWaiting(messages: number, now: number): Promise<void> {
     const params = [messages, now, minuteOf(now), hourOf(now)];
     await this.tables.query(statements.NOTE_WAITING, params);
-    // This goes on while nothing is delivered, and so nothing written.
+    // This runs even while nothing is delivered, and so nothing written.
     await this.expire(now);
   }
 
@@ -98,14 +100,14 @@ export class PostgresHistoryStore implements HistoryStore {
     await this.removals.run(() => this.tables.look(statements.ENTRIES, statements.FORGET, [destination]));
   }
 
-  /** Removes what is too old. If that fails, what was written stays written: done again, it would be counted twice. */
+  /** Removes what is too old. A failure does not fail the write, which would be counted twice if it were repeated. */
   private async tidy(histories: readonly StoredHistory[], now: number): Promise<void> {
     try {
       const destinations = histories.map(({ destination }) => destination);
       await this.tables.query(statements.TRIM, [destinations, now]);
       await this.expire(now);
     } catch (error) {
-      // An outage, or a right that is missing, is logged elsewhere.
+      // An outage or a missing privilege is logged elsewhere.
       if (failureOf(error) === undefined) throw error;
     }
   }
@@ -116,7 +118,7 @@ export class PostgresHistoryStore implements HistoryStore {
     try {
       await this.tables.query(statements.EXPIRE, [now]);
     } catch (error) {
-      // The log says that a table may be used again once the statement that was refused last is answered.
+      // Try again: the log reports a table as usable once the statement that was refused last is answered.
       if (types.isNativeError(error) && error.cause instanceof RefusedTableError) this.expiredAt = -Infinity;
       throw error;
     }

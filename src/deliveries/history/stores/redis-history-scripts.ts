@@ -4,21 +4,21 @@ import { HOUR, KEPT_HOURS } from '../hour-counts.js';
 import { KEPT_MINUTES, MINUTE } from '../minute-counts.js';
 import { KEYS } from './redis-history-keys.js';
 
-/** In Lua: the server's. */
+/** Lua: the server's time. */
 const TIME = `
   local time = redis.call('TIME')`;
 
 /**
- * In Lua: entries with greater ordinals are those of a clock that is, or was, minutes ahead. The first argument is the time. The
- * server's own may be behind those of all workers, so the later one counts.
+ * Lua: the greatest credible ordinal. Entries with greater ordinals come from a clock that is, or was, minutes ahead.
+ * The first argument is the time. The server's own clock may be behind those of all workers, so the later time counts.
  */
 const LATEST = `
   local present = math.max(tonumber(ARGV[1]) * 1000, time[1] * 1000000 + time[2])
   local latest = string.format('%.0f', present + ${MOST_AHEAD})`;
 
 /**
- * In Lua: finds the oldest period that is kept, and drops those before. The first argument is the time. A worker whose clock is
- * ahead must not remove what others keep.
+ * Lua: finds the oldest period that is kept, and removes earlier periods. The first argument is the time. A worker
+ * whose clock is ahead must not remove what others keep.
  */
 const REMOVE_OLD = `
   local function oldest_of(length, kept)
@@ -32,9 +32,9 @@ const REMOVE_OLD = `
   end`;
 
 /**
- * Keys: those of destinations in turn, and that of the minutes. Arguments: the time in milliseconds, the counts of minutes as a
- * JSON text, and for each destination a JSON text and, if it has whole entries, their name and text. Ordinals are texts, for a number of that size would lose its last digits.
- * Nobody waits for it.
+ * Keys: those of each destination in turn, and that of the minutes. Arguments: the time in milliseconds, the counts of
+ * minutes as a JSON text, and for each destination a JSON text and, if it has whole entries, their name and text.
+ * Ordinals are texts, since numbers of that size would lose their last digits. Nobody waits for this script.
  */
 export const WRITE = new RedisScript(
   `${TIME}${LATEST}${REMOVE_OLD}
@@ -170,8 +170,8 @@ export const WRITE = new RedisScript(
 );
 
 /**
- * Keys: those of a destination. Arguments: the time in milliseconds, and the oldest ordinal. Ids, ordinals and texts in turn, the texts of whole entries, and
- * the latest ordinal.
+ * Keys: those of a destination. Arguments: the time in milliseconds, and the oldest ordinal. Returns ids, ordinals and
+ * texts in turn, the texts of whole entries, and the greatest credible ordinal.
  */
 export const RECENT = new RedisScript(`${TIME}${LATEST}
   local found = {}
@@ -191,8 +191,8 @@ export const RECENT = new RedisScript(`${TIME}${LATEST}
   return {found, whole, {latest}}`);
 
 /**
- * Keys: of minutes and of hours. Arguments: the time in milliseconds, how many messages wait, and for each key the number of
- * the period, its length in milliseconds, and how many are kept.
+ * Keys: those of minutes and of hours. Arguments: the time in milliseconds, how many messages wait, and for each key
+ * the number of the period, its length in milliseconds, and how many periods are kept.
  */
 export const NOTE_WAITING = new RedisScript(
   `${TIME}${REMOVE_OLD}
@@ -208,7 +208,7 @@ export const NOTE_WAITING = new RedisScript(
   false,
 );
 
-/** Key: of periods. Their numbers and what is stored of them in turn. */
+/** Key: that of periods. Returns the number and the stored text of each period in turn. */
 export const PERIODS = new RedisScript(`return redis.call('HGETALL', KEYS[1])`);
 
 /** Keys: those of a destination. */

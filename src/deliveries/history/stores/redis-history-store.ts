@@ -17,8 +17,8 @@ import { entryOf, textsOf } from './stored-texts.js';
 import { entriesIn, latestOf, wholeEntriesOf } from './whole-entries.js';
 
 /**
- * Stores the history on the queue's Redis. On a cluster, destinations are in groups, and a write is of one group:
- * its script finds all keys on one node.
+ * Stores the history on the queue's Redis. On a cluster, destinations are in groups, and each write is of one group, so
+ * that its script finds all keys on one node.
  */
 export class RedisHistoryStore implements HistoryStore {
   readonly groupOf: ((destination: string) => number) | undefined;
@@ -77,7 +77,7 @@ export class RedisHistoryStore implements HistoryStore {
       .filter(([number]) => number >= first && number <= last);
   }
 
-  /** All groups of destinations; one without a number where they are in none. */
+  /** All groups of destinations, or a single `undefined` if destinations have no groups. */
   private get groups(): (number | undefined)[] {
     if (this.groupOf === undefined) return [undefined];
     return Array.from({ length: CLUSTER_GROUPS }, (_, group) => group);
@@ -95,7 +95,7 @@ export class RedisHistoryStore implements HistoryStore {
   }
 }
 
-/** What the script is told of a destination. */
+/** Returns the arguments of the script `WRITE` for a destination. */
 function argumentsOf({ entries, hours }: StoredHistory): string[] {
   const whole = entries.filter(({ isWhole }) => isWhole);
   const others = entries
@@ -111,7 +111,7 @@ function argumentsOf({ entries, hours }: StoredHistory): string[] {
   return [given, name, text];
 }
 
-/** The counts of each period over all groups. */
+/** Returns the counts of each period, added up over all groups. */
 function countsWithin(periods: readonly [number, string][], first: number, last: number): StoredPeriods {
   const sums = new Map<number, HourCounts>();
   for (const [number, text] of periods) {
@@ -124,7 +124,7 @@ function countsWithin(periods: readonly [number, string][], first: number, last:
   return Array.from(sums, ([number, { stored }]) => [number, stored]);
 }
 
-/** A number in JSON is one of floating point to the script. */
+/** Replaces the numbers of periods by texts: the script would read a number in JSON as floating point. */
 function namedByTexts(periods: StoredPeriods): unknown[] {
   return periods.map(([number, counts]) => [String(number), counts]);
 }

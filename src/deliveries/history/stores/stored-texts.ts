@@ -1,7 +1,7 @@
 import type { UrlOutcome } from '../../../queue/batch-job.js';
 import type { EntryHead, StoredEntry } from '../history-store.js';
 
-/** An entry whose message may get more attempts: they are added to its texts, and its head is replaced. */
+/** An entry as texts. Later attempts of its message are added, and its head is replaced. */
 export interface EntryTexts {
   head: string;
   attempts: string[];
@@ -11,7 +11,7 @@ export function textsOf({ head, attempts }: StoredEntry): EntryTexts {
   return { head: JSON.stringify(head), attempts: attempts.map((attempt) => JSON.stringify(attempt)) };
 }
 
-/** Reads what `textsOf` has made. */
+/** Reads texts that `textsOf` has made. */
 export function entryOf(
   messageId: string,
   ordinal: number,

@@ -1,24 +1,24 @@
 import type { UrlOutcome } from '../../../queue/batch-job.js';
 import { type EntryHead, KEPT_ATTEMPTS, type StoredEntry } from '../history-store.js';
 
-/** Whole entries of one destination that are written at once. */
+/** Whole entries of one destination that are written together. */
 export interface WholeEntries {
   /**
-   * The ordinal of the latest of them, their number, and its messageId: in the order of these names, the latest are last. Two
-   * processes may have given the same ordinal.
+   * Ordinal of the latest entry, number of entries, and messageId of the latest entry. In the order of these names, the
+   * latest entries come last. Two processes may use the same ordinal.
    */
   name: string;
-  /** All of them as the JSON of groups: see `WrittenGroup`. */
+  /** All entries as the JSON of groups: see `WrittenGroup`. */
   text: string;
 }
 
 /**
- * Entries that follow one another and differ in nothing but their ids and times, as those of a batch often do: the head,
- * the attempts and the ordinal of the first of them, and a row for each.
+ * Consecutive entries that differ only in their ids and times, as those of a batch often do: the head, the attempts and
+ * the ordinal of the first entry, and a row for each entry.
  */
 type WrittenGroup = [head: EntryHead, attempts: readonly UrlOutcome[], ordinal: number, rows: WrittenRow[]];
 
-/** The messageId, how much later its ordinal is, and for each attempt how much later it began, and its duration. */
+/** The messageId, how much greater its ordinal is, and for each attempt how much later it began, and its duration. */
 type WrittenRow = [messageId: string, ordinal: number, ...times: number[]];
 
 /** @param entries the latest last; at least one */
@@ -56,10 +56,10 @@ export function entriesIn(text: string): StoredEntry[] {
   );
 }
 
-/** The parts of a head. */
+/** Fields of a head. */
 const HEAD = namesOf<EntryHead>({ type: true, event: true, source: true, state: true, error: true });
 
-/** The parts of an attempt that a group has in common. */
+/** Fields of an attempt that the entries of a group have in common. */
 const ANSWER = namesOf<Omit<UrlOutcome, 'at' | 'duration'>>({
   url: true,
   class: true,
@@ -69,7 +69,7 @@ const ANSWER = namesOf<Omit<UrlOutcome, 'at' | 'duration'>>({
   attempt: true,
 });
 
-/** The names of all fields of a type: one that is left out does not compile. */
+/** Returns the names of all fields of a type. A call that leaves a field out does not compile. */
 function namesOf<T>(names: Record<keyof T, true>): (keyof T)[] {
   return Object.keys(names) as (keyof T)[];
 }
@@ -91,10 +91,10 @@ function rowOf([, attempts, ordinal]: WrittenGroup, entry: StoredEntry): Written
 }
 
 /**
- * The latest entries, the latest first, with one for each message: a replay, or a delivery that is repeated after a crash, may
- * have written another one. What was delivered stays so, as where entries are written.
+ * Returns the latest entries, the latest first, one for each message: a replay, or a delivery that is repeated after a
+ * crash, may have written another entry. As when entries are written, a delivered message stays delivered.
  *
- * @param latestOrdinal those with a greater one are the last ones
+ * @param latestOrdinal entries with greater ordinals come last
  */
 export function latestOf(
   entries: readonly StoredEntry[],
