@@ -35,7 +35,7 @@ const DISCONNECTING = { share: 0.02, most: 100 };
  * How long other modules wait for the first flush: one of them may close a connection that the queue uses.
  */
 const FIRST_FLUSH = { share: 0.1, most: 1_000 };
-/** Least time for messages that are not in the queue yet, even if the application itself has used up all of it. */
+/** Least time for messages that are not in the queue yet, even if the application has used up `shutdownTimeout`. */
 const LEAST = { share: 0.5, most: 1_000 };
 /**
  * Least time that a database in this process has to close, in milliseconds, even if `shutdownTimeout` is over. A
@@ -72,7 +72,8 @@ export interface AnalyticsParts {
 /**
  * Starts delivery when the application is ready, and ends everything in order when the application closes. Closing
  * takes at most `shutdownTimeout`, whatever the queue does, or up to a second more if the application itself took
- * nearly all of that time or more. A database in this process may take longer.
+ * nearly all of that time or more. A database in a thread of its own may exceed this by about two seconds. A database
+ * in the main thread takes as long as it needs.
  */
 export class AnalyticsLifecycle
   implements OnApplicationBootstrap, OnModuleDestroy, BeforeApplicationShutdown, OnApplicationShutdown

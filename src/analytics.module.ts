@@ -72,7 +72,7 @@ export class AnalyticsModule extends ConfigurableModuleClass {
   }
 }
 
-/** Checks that the method exists. Nest calls it unchecked, and the error would only speak of Nest's own code. */
+/** Adds a check that `createAnalyticsOptions` exists. Without the check, Nest's error would only name Nest's code. */
 function checkingFactory(definition: DynamicModule): DynamicModule {
   const providers = (definition.providers ?? []).map((provider): Provider => {
     if (!('useFactory' in provider) || provider.provide !== MODULE_OPTIONS) return provider;

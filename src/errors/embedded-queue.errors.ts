@@ -74,7 +74,7 @@ export class EmbeddedQueueLockedError extends AnalyticsError {
   constructor(
     /** Absolute path of the folder. */
     readonly dataDir: string,
-    /** Id of the process that holds the folder, if known. Not known in another container, which has its own ids. */
+    /** Id of the process that holds the folder, if known. An id from another container would mean nothing here. */
     readonly pid: number | undefined,
   ) {
     super(

@@ -10,7 +10,7 @@ import { UnreadAnswers } from './unread-answers.js';
 
 /** Share of `shutdownTimeout` that requests in flight get. The web server waits for them before anything is closed. */
 const ANSWERING_SHARE = 0.8;
-/** How long a later request gets, in milliseconds. The web server may still be open for something else. */
+/** Milliseconds for a request that comes once `ANSWERING_SHARE` is over: the server may be open for something else. */
 const LATE_PATIENCE = 1_000;
 /** Milliseconds after which to retry a request that was not answered: another process may take it. */
 const CLOSED_RETRY = 1_000;

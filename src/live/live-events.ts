@@ -19,8 +19,8 @@ const MAX_EVENTS = 50;
  */
 const MAX_UNDECIDED = 500;
 /**
- * Maximum number of scopes for which events wait, or are counted, until then, with the same exception. A sender over
- * HTTP may name any number of tenants.
+ * Maximum number of scopes for which events wait, or are counted, until it is known who watches. Scopes that were
+ * watched before are always admitted. A sender over HTTP may name any number of tenants.
  */
 const MAX_SCOPES = 10_000;
 

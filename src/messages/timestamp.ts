@@ -39,7 +39,7 @@ export function timestampNow(): string {
   return latest.text;
 }
 
-/** Returns milliseconds since the epoch; `NaN` if it is not ISO 8601 or not in the calendar. UTC without an offset. */
+/** Returns milliseconds since the epoch, or `NaN` if not ISO 8601 or not in the calendar. No offset means UTC. */
 export function parseIso8601(text: string): number {
   const parts = ISO_8601.exec(text)?.groups;
   if (parts?.date === undefined) return Number.NaN;

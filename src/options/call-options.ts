@@ -60,7 +60,11 @@ export function problemsOfCall(
   });
 }
 
-/** Describes a problem, without a final full stop if it has no hint. @param owner the first words of a sentence */
+/**
+ * Describes a problem, without a final full stop if it has no hint.
+ *
+ * @param owner what has the options, as the beginning of a sentence: `A filter`
+ */
 export function textOf({ path, expected, given, hint }: CallProblem, owner: string): string {
   return hint === undefined
     ? `Expected \`${path}\` to be ${expected}, got ${given}`

@@ -16,7 +16,7 @@ const DEFAULT_TEST_DATA_DIR = 'memory://';
 
 /** The largest number of partitions. */
 export const MAX_PARTITIONS = 32;
-/** Default on a cluster: enough for each of a few master nodes to get about as many. */
+/** Default on a cluster: enough for a few master nodes to get about the same number of partitions each. */
 const CLUSTER_PARTITIONS = 8;
 
 type EmbeddedConnection = Extract<ResolvedConnection, { kind: 'embedded' }>;

@@ -111,7 +111,8 @@ export class WebhooksDestination implements Destination {
   }
 
   heldBack(now: number, refusedBy: readonly string[]): number {
-    // A destination that has ended holds nothing back: it may be enabled again, and its new URLs may take messages.
+    // A destination that has ended holds nothing back, so its waiting messages go where they belong now: it may be
+    // enabled again, and its URLs may take messages.
     if (this.hasEnded) return 0;
     let least = Infinity;
     for (const { hash, breaker } of this.endpoints) {

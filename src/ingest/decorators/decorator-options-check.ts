@@ -33,7 +33,7 @@ const OPTIONS: { readonly [T in DecoratorType]: Readonly<Record<OptionName<T>, O
   alias: { ...COMMON, previousId: ANY },
 };
 
-/** Warns, once for each decorator on a method, of options that the decorator does not have and does not read. */
+/** Warns, once for each decorator on a method, of options that the decorator does not have and of a wrong `on`. */
 export class DecoratorOptionsCheck {
   private readonly looked = new WeakSet<DecoratorDefinition>();
 

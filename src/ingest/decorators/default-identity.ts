@@ -59,7 +59,7 @@ function idOf(value: unknown): string | undefined {
   return typeof value === 'string' && value.trim() !== '' ? value : undefined;
 }
 
-/** Returns a short id. Libraries make no longer ids, which could push each message of a sender over the size limit. */
+/** Returns an id, or `undefined` if it is longer than any library's: it could push messages over the size limit. */
 function shortId(value: unknown): string | undefined {
   const id = idOf(value);
   return id !== undefined && id.length <= MAX_ANONYMOUS_ID ? id : undefined;

@@ -23,7 +23,7 @@ export class ReadingCost implements BodyCost {
     this.inflatedBytes = bytes;
   }
 
-  /** Cost of inflating the body, in the same bytes; 0 if it was not compressed. */
+  /** Inflated size in bytes, or the cost of inflating if that failed, in the same unit; 0 if not compressed. */
   get ofInflating(): number {
     return this.inflatedBytes;
   }

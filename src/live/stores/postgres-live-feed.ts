@@ -94,7 +94,7 @@ export class PostgresLiveFeed implements LiveFeed {
     return rows.map(({ number, event }) => ({ number: Number(number), event }));
   }
 
-  /** Removes old events if the process that would have removed them may have ended. */
+  /** Removes old events, at most once per `eventLifetime`: the process that would have removed them may have ended. */
   private removeNowAndThen(): void {
     if (this.clock.now() - this.removedAt >= LIVE_LIMITS.eventLifetime) this.remove();
   }

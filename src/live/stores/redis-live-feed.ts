@@ -11,7 +11,7 @@ const NUMBER_LIFETIME = 86_400_000;
 
 /**
  * Returns the keys for a scope: the watched scopes, the number of the scope's latest event, its events by number, and
- * its `times`: numbers up to which all events were there, by the time of that. The previous version has no `times`.
+ * its `times`: numbers, each with the time when all events up to it were there. The previous version has no `times`.
  */
 function keysOf(scope: string): string[] {
   return [WATCHED, ...['latest', 'events', 'times'].map((name) => `${PREFIX}${name}:${scope}`)];

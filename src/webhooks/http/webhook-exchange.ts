@@ -122,7 +122,7 @@ export class WebhookExchange implements Dispatcher.DispatchHandler, ConnectionTa
   }
 
   onPause(): void {
-    // No timer starts before: nearly every response has ended by now, and a timer costs more than the rest of its end.
+    // The timer starts only here: nearly every response has already ended, and a timer costs more than ending it.
     if (!this.isEnding || this.isSettled || this.hasGrace) return;
     this.hasGrace = true;
     this.connection?.deadline.set(this, Math.min(this.deadline, performance.now() + BODY_GRACE));
@@ -171,9 +171,9 @@ export class WebhookExchange implements Dispatcher.DispatchHandler, ConnectionTa
   }
 
   /**
-   * Restarts the timeout, once, because the process stood still while the connection was made. Until the request is
-   * sent, the receiver waits for this process and can do nothing. After that, its answer is already in the socket.
-   * Returns whether there is more time.
+   * Restarts the timeout, once, because the process stood still while the connection was made: until the request was
+   * sent, the receiver could do nothing. A later standstill needs no restart, since an answer that arrived meanwhile
+   * waits in the socket. Returns whether there is more time.
    */
   private extend(): boolean {
     if (this.hasMoreTime) return false;
