@@ -8,13 +8,13 @@ import type { Integrations } from '../messages/message.types.js';
 import { TimeSlice } from '../shared/time-slice.js';
 import type { AudienceLock } from './audience-lock.js';
 
-/** Calls made in one go, before others get a turn. */
+/** Number of calls made at once, before other work may get a turn. */
 const CALLS_AT_ONCE = 200;
 
 /** If this many calls of a step are refused and none is taken, the reason is not in the calls themselves. */
 const SURELY_SHUT = 100;
 
-/** Where the calls of a change go. */
+/** Source and destinations of the calls of a change. */
 export interface Announcement {
   /** Name of the source. */
   source: string;
@@ -23,17 +23,17 @@ export interface Announcement {
 
 export type IdentifyTaker = Pick<AnalyticsClient, 'awaited' | 'reach'>;
 
-/** What became of the calls about some users. All others were refused. */
+/** Results of the calls about some users. Calls about users in neither list were refused. */
 export interface ToldUsers {
-  /** Those whose call is in the queue. */
+  /** Users whose call is in the queue. */
   told: string[];
-  /** Those whose call no destination would get. */
+  /** Users whose call no destination would get. */
   unreached: string[];
 }
 
-/** The calls of one change, which tell destinations of it. Those that are refused hold up no others. */
+/** Makes the calls that announce one change to its destinations. A refused call does not hold up the others. */
 export class AudienceCalls {
-  /** Tenants that could not be looked up in time, and when they are waited for again. */
+  /** Tenants that could not be looked up in time, each with the time from which calls wait for it again. */
   private readonly givenUp = new Map<string, number>();
   private refused = 0;
   private firstError: Error | undefined;
@@ -54,14 +54,14 @@ export class AudienceCalls {
     return this.client.reach.takes(this.to.source, 'identify', this.example(userId));
   }
 
-  /** @throws MessageRefusedError where it is not known whether any destination gets a call, which counts as refused */
+  /** @throws MessageRefusedError if it is not known whether any destination gets a call; the call counts as refused */
   asKnown(reach: Reach): boolean {
     if (reach === undefined) throw this.client.awaited.refuseUnknown();
     return reach;
   }
 
   /**
-   * Resolves when all calls that are not refused are in the queue.
+   * Makes the calls about these users. Resolves when all calls that are not refused are in the queue.
    *
    * @throws the error of a refused call, if all calls go to the same destinations and none gets through
    */
@@ -87,9 +87,9 @@ export class AudienceCalls {
   }
 
   /**
-   * Tells the caller of the change about refused calls, once all others have been made.
+   * Reports refused calls to the caller of the change, once all other calls have been made.
    *
-   * @throws MessageRefusedError, or the error of the first one
+   * @throws MessageRefusedError, or the error of the first refused call
    */
   assertNoneRefused(): void {
     const { firstError, refused } = this;
@@ -98,7 +98,7 @@ export class AudienceCalls {
     throw new MessageRefusedError(firstError.reason, refused);
   }
 
-  /** Whether the calls about all other users would be refused as well, after these, of which none was taken. */
+  /** Whether calls about all other users would be refused as well, given that none was taken so far. */
   private isShut(refusals: readonly MessageRefusedError[]): boolean {
     const isUnanswered = refusals.some(({ reason }) => reason === LOOKED_UP_TOO_LATE.reason);
     return (refusals.length >= SURELY_SHUT || isUnanswered) && !this.vary;
@@ -109,11 +109,11 @@ export class AudienceCalls {
     return this.client.reach.varies(this.to.source, 'identify', this.example());
   }
 
-  /** Splits users by whether any destination would get the call about them. If that is not known, the call is refused. */
+  /** Splits users by whether any destination would get their call. If that is not known, the call is refused. */
   private async split(
     userIds: readonly string[],
   ): Promise<{ reached: readonly string[]; unreached: string[] }> {
-    // Nearly always the answer is the same for all.
+    // The answer is nearly always the same for all users.
     if (userIds.length === 0 || !this.vary) return { reached: userIds, unreached: [] };
     const reaches = await this.client.reach.takesEach(
       this.to.source,
@@ -128,7 +128,7 @@ export class AudienceCalls {
     };
   }
 
-  /** Makes calls. Resolves to those that are not in the queue, and will not be. */
+  /** Makes calls. Resolves to the failed calls, which are not in the queue and will not be. */
   private async say(
     lock: AudienceLock,
     userIds: readonly string[],

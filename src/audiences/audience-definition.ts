@@ -3,7 +3,7 @@ import { describeKind, isJsonObject } from '../messages/value-kind.js';
 import type { AudienceDefinition, AudienceKind } from '../options/audience-store.js';
 import { UNSTORABLE } from './trait-entries.js';
 
-/** Longest name, in UTF-16 code units: it becomes a key in the database. */
+/** Maximum length of a name, in UTF-16 code units. The name becomes a key in the database. */
 const MAX_LENGTH = 200;
 
 /**
@@ -11,7 +11,7 @@ const MAX_LENGTH = 200;
  * symbol is drawn, are not included.
  */
 const MARK = '(?![\\ufe00-\\ufe0f])[\\p{Mn}\\p{Mc}]';
-/** Where a word begins without a space before it: `bigSpenders`, `VIPUsers`. */
+/** Match where a word begins without a space before it, as in `bigSpenders` and `VIPUsers`. */
 const LOWER_UPPER = new RegExp(`([\\p{Ll}\\d](?:${MARK})*)(?=\\p{Lu})`, 'gu');
 const UPPER_UPPER = new RegExp(`(\\p{Lu}(?:${MARK})*)(?=\\p{Lu}(?:${MARK})*\\p{Ll})`, 'gu');
 const WORDS = new RegExp(`(?:[\\p{L}\\d](?:${MARK})*)+`, 'gu');
@@ -22,7 +22,7 @@ export function definitionOf(name: string, kind: AudienceKind, source?: string):
 }
 
 /**
- * The property that an audience is sent as: its name in snake_case. The result is the same on every machine,
+ * Returns the property that an audience is sent as: its name in snake_case. The result is the same on every machine,
  * whatever its locale, and for every Unicode composition of the same letters.
  *
  * @throws InvalidAudienceNameError for a name without a letter or a digit
@@ -59,7 +59,7 @@ export function parseDefinition(stored: unknown): AudienceDefinition {
   };
 }
 
-/** Names of the sources that the calls of an audience came from; `undefined` for one that nobody knows. */
+/** Returns the names of the sources that an audience's calls came from; `undefined` stands for an unknown source. */
 export function sourcesOf({ source, earlierSources = [] }: AudienceDefinition): (string | undefined)[] {
   return [source, ...earlierSources];
 }

@@ -7,23 +7,23 @@ import type {
   AudienceStore,
 } from '../options/audience-store.js';
 
-/** Pause between two attempts to take a lock that is held, in milliseconds. */
+/** First pause between two attempts to take a lock that is held, in milliseconds. It doubles each time. */
 const FIRST_POLL = 5;
-/** A single change takes milliseconds, and a sync up to hours. */
+/** Longest such pause, in milliseconds. A single change takes milliseconds, and a sync takes up to hours. */
 const LONGEST_POLL = { change: 50, sync: 500 };
 
 export interface LockTerms {
-  /** The longest wait while another one holds it, in milliseconds. It is tried once in any case. */
+  /** Longest wait while another caller holds the lock, in milliseconds. At least one attempt is made in any case. */
   wait: number;
-  /** When the wait began, by `performance.now()`. @default now */
+  /** Time at which the wait began, by `performance.now()`. @default now */
   since?: number;
-  /** After this many milliseconds without a renewal the lock is free for others. */
+  /** Milliseconds without a renewal after which the lock is free for others. */
   duration: number;
-  /** Ends the wait; work under the lock ends at its next check. */
+  /** Ends the wait when it is aborted. Work under the lock then ends at its next check. */
   signal?: AbortSignal;
 }
 
-/** A lock in the store. This process holds it, and renews it until it is released. */
+/** A lock in the store that this process holds, and renews until it is released. */
 export class AudienceLock implements AudienceHold {
   private readonly timer: NodeJS.Timeout;
   private cause: unknown;
@@ -84,10 +84,10 @@ export class AudienceLock implements AudienceHold {
 
   /** If no renewal succeeds in time, `assertHeld` reports the failure. */
   private async renew(): Promise<void> {
-    // What a shutdown has stopped may wait for ever, for members that do not come.
+    // A sync that a shutdown has stopped may wait forever for members that never arrive.
     if (this.signal?.aborted === true) this.timer.unref();
     const askedAt = performance.now();
-    // It is lost for good: renewals would only wait, one behind the other, for a store that is away.
+    // The lock is lost for good. Renewals would only queue up while the store cannot be reached.
     if (askedAt >= this.heldUntil) return;
     try {
       const renewed = await this.store.renew(this.trait, this.kind, this.token, this.duration);

@@ -41,7 +41,8 @@ async function createAudiences(
 }
 
 /**
- * Where no source says whose a call is, the application does.
+ * Returns the function that finds the tenant of a member. If the source names no tenant, the application's function
+ * decides.
  *
  * @param tenantOf the application's function. @default the group of the message
  */

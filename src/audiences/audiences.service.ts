@@ -22,9 +22,9 @@ const DEFAULT_WAIT = 30_000;
 const PAGE_SIZE = 1_000;
 
 export interface AudiencesServiceOptions {
-  /** Names of the sources of this application; the first speaks where none is named. */
+  /** Names of the application's sources. Calls come from the first source unless a source is named. */
   sources: readonly [string, ...string[]];
-  /** Where the calls go by default. */
+  /** Default source and destinations of the calls. */
   defaults: { source?: string | undefined; integrations?: Announcement['integrations'] };
   /** How long a shutdown waits for syncs that it has stopped, in milliseconds. */
   patience: number;
@@ -38,16 +38,16 @@ export interface AudiencesServiceOptions {
  *
  * If no destination would get the calls (the module or all destinations are disabled, or `integrations`
  * excludes them all), nothing is sent and nothing is recorded. The next change that reaches a destination
- * sends everything. Where `destinations.tenant` goes by the user, the same holds for each user.
+ * sends everything. If `destinations.tenant` depends on the user, this applies to each user separately.
  *
- * A call may be refused: its destination is full, its tenant cannot be looked up within 2 seconds although others
- * can be, `destinations.tenant` or `beforeSend` throws. Such a user stays as recorded, and all others get their calls.
- * The next change of this user makes the call.
+ * A call is refused if its destination is full, if its tenant cannot be looked up within 2 seconds although others
+ * can be, or if `destinations.tenant` or `beforeSend` throws. The record of such a user does not change, and all other
+ * calls are made. The next change of this user makes the call.
  *
  * Every method rejects with `InvalidAudienceNameError` for a name that cannot become a property, with
- * `AudienceNameTakenError` for one whose property belongs to another audience, and with
- * `AnalyticsClosedError` once the application has shut down. Options that a call does not have, or that have a wrong
- * value, are refused with `InvalidMessageError`.
+ * `AudienceNameTakenError` for a name whose property belongs to another audience, and with
+ * `AnalyticsClosedError` once the application has shut down. Unknown options, and options with a wrong value, are
+ * refused with `InvalidMessageError`.
  */
 export class AudiencesService implements BeforeApplicationShutdown, OnApplicationShutdown {
   constructor(
@@ -57,17 +57,18 @@ export class AudiencesService implements BeforeApplicationShutdown, OnApplicatio
   ) {}
 
   /**
-   * Brings an audience to exactly these members. The first sync sends a call for every user, a later one
-   * for those whose membership changed. The ids are streamed: a thousand of them are held at a time.
+   * Sets the members of an audience to exactly these users. The first sync sends a call for every user. A later
+   * sync sends calls only for users whose membership changed. The ids are streamed: a thousand are held at a time.
    *
-   * A sync that fails, or whose process dies, may be run again, with the same members or with newer ones. A
+   * A sync that fails, or whose process dies, may be run again, with the same members or newer members. A
    * change made by `add` or `remove` during the sync stays, unless the stream reaches that user later.
    *
-   * @param members ids of all users in it; duplicates count once
-   * @throws AudienceBusyError when another sync of it did not end within `wait`, or a single change within a minute
-   * @throws AudienceLockLostError, InvalidMessageError, AnalyticsClosedError; what was done until then is recorded
-   * @throws MessageRefusedError, MessageTooLargeError, EventViolationError for calls that were refused, when all others
-   *   have been made; earlier, where none gets through to the destinations of all
+   * @param members ids of all users in the audience; duplicates count once
+   * @throws AudienceBusyError if another sync of the audience does not end within `wait`, or a single change does not
+   *   end within a minute
+   * @throws AudienceLockLostError, InvalidMessageError, AnalyticsClosedError; all changes made before stay recorded
+   * @throws MessageRefusedError, MessageTooLargeError, EventViolationError for refused calls, after all other calls
+   *   have been made; earlier if all calls go to the same destinations and none gets through
    */
   async sync(
     name: string,
@@ -88,11 +89,11 @@ export class AudiencesService implements BeforeApplicationShutdown, OnApplicatio
   }
 
   /**
-   * Sets a computed trait to exactly these values. It sends a call for each user whose value changed, and one
+   * Sets a computed trait to exactly these values. Sends a call for each user whose value changed, and a call
    * with `null` for each user who no longer has a value. A value is anything that JSON can hold; `null` means
-   * no value. Values are equal when their JSON is, whatever the order of keys.
+   * no value. Values are equal if their JSON is equal, whatever the order of keys.
    *
-   * @param entries user ids and their values, such as a `Map`; the first of a user counts
+   * @param entries user ids and their values, such as a `Map`; the first entry of a user counts
    * @throws as `sync`
    */
   async syncTrait(
@@ -115,8 +116,8 @@ export class AudiencesService implements BeforeApplicationShutdown, OnApplicatio
   /**
    * Adds one user to an audience, even while it is being synced.
    *
-   * @returns whether the user was not in it before
-   * @throws AudienceBusyError when it is not this call's turn within `wait`; it is not made later, then
+   * @returns whether the user was not in the audience before
+   * @throws AudienceBusyError if this call does not get its turn within `wait`; the change is not made later either
    * @throws otherwise as `sync`
    */
   async add(name: string, userId: string, options: AudienceCallOptions = {}): Promise<boolean> {
@@ -130,7 +131,7 @@ export class AudiencesService implements BeforeApplicationShutdown, OnApplicatio
   /**
    * Removes one user from an audience, even while it is being synced.
    *
-   * @returns whether the user was in it before
+   * @returns whether the user was in the audience before
    * @throws as `add`
    */
   async remove(name: string, userId: string, options: AudienceCallOptions = {}): Promise<boolean> {
@@ -142,8 +143,8 @@ export class AudiencesService implements BeforeApplicationShutdown, OnApplicatio
   }
 
   /**
-   * The ids of all users in an audience or with a computed trait, in no particular order. If it changes while
-   * you read, an id may appear twice or not at all.
+   * Yields the ids of all users in an audience or with a computed trait, in no particular order. If the
+   * membership changes while you read, an id may appear twice or not at all.
    */
   async *members(name: string): AsyncGenerator<string, void> {
     const audience = await this.find(name);
@@ -162,9 +163,9 @@ export class AudiencesService implements BeforeApplicationShutdown, OnApplicatio
   }
 
   /**
-   * Deletes an audience or a computed trait. Does nothing if none has that name. Its users are sent `false`
-   * or `null` first, unless `notify` is `false`. If no destination would get these calls, the audience is
-   * kept, so that they can be sent later.
+   * Deletes an audience or a computed trait. Does nothing if none has this name. First sends `false` or `null`
+   * for each of its users, unless `notify` is `false`. If no destination would get these calls, the audience
+   * is kept, so that they can be sent later.
    *
    * @throws as `sync`
    */
@@ -176,7 +177,7 @@ export class AudiencesService implements BeforeApplicationShutdown, OnApplicatio
     await this.options.running.run(this.membership.delete(audience, notify ? announcement : undefined, wait));
   }
 
-  /** All audiences and computed traits, by the property that they are sent as. */
+  /** Resolves to all audiences and computed traits, sorted by the property that they are sent as. */
   async list(): Promise<AudienceDefinition[]> {
     this.options.running.assertOpen();
     const definitions = await this.store.list();

@@ -7,25 +7,25 @@ export interface AudienceCallOptions {
   /** Which destinations get the calls. @default the module's `audiences.integrations`, else all */
   integrations?: Integrations | undefined;
   /**
-   * The longest wait for other changes of the same audience, in this process and in others, in milliseconds
-   * from the call: `sync`, `syncTrait` and `delete` wait for one another, `add` and `remove` for single steps.
+   * Longest wait for other changes of the same audience, in this process and in others, in milliseconds from
+   * the call. `sync`, `syncTrait` and `delete` wait for each other. `add` and `remove` wait for single steps.
    *
    * @default 30000
    */
   wait?: number | undefined;
 }
 
-/** Options of `delete` of `AudiencesService`. */
+/** Options of `AudiencesService.delete`. */
 export interface AudienceDeleteOptions extends AudienceCallOptions {
-  /** Whether its users are sent `false` or `null` before it is deleted. @default true */
+  /** Whether `false` or `null` is sent for each user before the deletion. @default true */
   notify?: boolean | undefined;
 }
 
 /** The result of an audience sync, or its progress so far, in users. */
 export interface AudienceSyncResult {
-  /** Users who were sent `true`. */
+  /** Users for whom `true` was sent. */
   added: number;
-  /** Users who were sent `false`. */
+  /** Users for whom `false` was sent. */
   removed: number;
   unchanged: number;
 }
@@ -33,17 +33,17 @@ export interface AudienceSyncResult {
 /** Options of `sync`. */
 export interface AudienceSyncOptions extends AudienceCallOptions {
   /**
-   * Called after each step of at most a thousand users, and awaited. If it throws, or its promise rejects, the sync ends
-   * with that error.
+   * Called after each step of at most a thousand users, and awaited. If it throws, or its promise rejects, the sync
+   * ends with that error.
    */
   onProgress?: ((soFar: AudienceSyncResult) => unknown) | undefined;
 }
 
 /** The result of a computed trait sync, or its progress so far, in users. */
 export interface TraitSyncResult {
-  /** Users who were sent a new value. */
+  /** Users for whom a new value was sent. */
   changed: number;
-  /** Users who were sent `null`. */
+  /** Users for whom `null` was sent. */
   removed: number;
   unchanged: number;
 }
@@ -51,8 +51,8 @@ export interface TraitSyncResult {
 /** Options of `syncTrait`. */
 export interface TraitSyncOptions extends AudienceCallOptions {
   /**
-   * Called after each step of at most a thousand users, and awaited. If it throws, or its promise rejects, the sync ends
-   * with that error.
+   * Called after each step of at most a thousand users, and awaited. If it throws, or its promise rejects, the sync
+   * ends with that error.
    */
   onProgress?: ((soFar: TraitSyncResult) => unknown) | undefined;
 }

@@ -20,11 +20,12 @@ const DELETE: OptionRules<AudienceDeleteOptions> = {
   ...CALL,
   notify: { expected: 'a boolean', accepts: (value) => typeof value === 'boolean' },
 };
-/** By the method that is called. */
+/** Rules for the options of each method. */
 const RULES = { sync: SYNC, syncTrait: SYNC, add: CALL, remove: CALL, delete: DELETE };
 
 /**
- * The options of a call. Untyped code may pass anything: with a misspelt `source`, another one would speak.
+ * Checks and returns the options of a call. Untyped code may pass anything: if the name of the option `source` were
+ * misspelled, the calls would come from another source.
  *
  * @throws InvalidMessageError
  */

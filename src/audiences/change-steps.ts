@@ -4,12 +4,13 @@ import { Mutex } from '../shared/mutex.js';
 import { AudienceLock, type LockTerms } from './audience-lock.js';
 
 /**
- * Pause before the next step when another one waits for the lock; longer than the time between two attempts.
+ * Pause before the next step if another process waits for the lock, in milliseconds. It is longer than the time
+ * between two attempts to take the lock.
  */
 const YIELD = 75;
 
 /**
- * How long to wait for a single step, in lock durations without a renewal: a process may have died holding
+ * Longest wait for a single step, in lock durations without a renewal: a process may have died while it held
  * the lock.
  */
 const PATIENCE = 4;
@@ -22,13 +23,13 @@ export interface ChangeStepsOptions {
 }
 
 /**
- * Runs the changes of an audience one step at a time. A sync of millions takes many steps, so that others can
- * add or remove a single user in between.
+ * Runs the changes of an audience one step at a time. A sync of millions of users takes many steps, so that others
+ * can add or remove a single user in between.
  */
 export class ChangeSteps {
   /**
-   * By the trait, while anybody changes or syncs it: callers in this process wait in line for each other instead of
-   * polling the lock.
+   * Turns by trait, kept while the trait is being changed or synced. Callers in this process wait in line for each
+   * other instead of polling the lock.
    */
   private readonly turns: Record<AudienceLockKind, Map<string, Mutex>> = {
     change: new Map(),
@@ -41,8 +42,8 @@ export class ChangeSteps {
   ) {}
 
   /**
-   * @param wait the longest wait for other changes, of this process and of others, in milliseconds; `since` when it
-   *   began, by `performance.now()`
+   * @param wait longest wait for other changes, in this process and in others, in milliseconds; `since` is the time at
+   *   which the wait began, by `performance.now()`
    * @throws AudienceBusyError, AudienceLockLostError
    */
   async run<T>(
@@ -61,7 +62,7 @@ export class ChangeSteps {
     });
   }
 
-  /** Runs work that others may not do at the same time. They may still make single changes. */
+  /** Runs a sync or a deletion, which exclude each other. Others may still make single changes meanwhile. */
   async runSync<T>(
     audience: AudienceDefinition,
     wait: number,

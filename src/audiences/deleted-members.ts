@@ -8,8 +8,8 @@ import type { Membership } from './membership.js';
 import { isStorable } from './trait-entries.js';
 
 /**
- * The tenant whose event a call of an audience from a source about a user is; `undefined` for nobody's. An error where the
- * application's function throws.
+ * Returns the tenant that an audience's call from this source about this user belongs to, or `undefined` if it belongs
+ * to none. Returns a `TenantThrew` if the application's function throws.
  */
 export type MemberOwner = (
   trait: string,
@@ -19,10 +19,10 @@ export type MemberOwner = (
 
 const NOBODY: UnfinishedUsers = new Map();
 
-/** The users whom a deletion concerns in an audience. */
+/** Deleted users who may have to be removed from an audience. */
 interface Concerned {
   users: DeletedUser[];
-  /** Those of whom nobody can say yet whose they are, each with the error of this. */
+  /** Users whose tenant is not known yet, each with the error that is the reason. */
   unknown: UnfinishedUsers;
 }
 
@@ -35,14 +35,14 @@ export class DeletedMembers {
   ) {}
 
   /**
-   * Removes users from what had calls of a source that they are deleted from. A deletion by a tenant is for those
-   * whose calls are events of that tenant, since another tenant may have a user of the same id. Sends nothing.
-   * Those of an audience that is busy or cannot be changed hold up no others, nor do members of whom the application cannot
-   * say whose they are.
+   * Removes users from every audience and computed trait whose calls came from a source that they are deleted from.
+   * A deletion by a tenant removes only users whose calls are events of that tenant, since another tenant may have a
+   * user with the same id. Sends nothing. An audience that is busy or cannot be changed does not hold up the others,
+   * nor does a member whose tenant is not known yet.
    *
-   * @param onProgress called whenever an audience is done
-   * @returns whom it has to be repeated for: those of an audience that is still busy after a minute or cannot be changed,
-   *   and members about whom the application's function throws
+   * @param onProgress called after the first attempt at each audience
+   * @returns users whose removal has to be repeated: those of an audience that is still busy after a minute or cannot
+   *   be changed, and members for whom the application's function throws
    */
   async forget(
     deleted: readonly DeletedUser[],
@@ -68,7 +68,7 @@ export class DeletedMembers {
     return new Map(unfinished.flatMap((left) => [...left]));
   }
 
-  /** Resolves to the members of whom nobody can say yet whose they are. */
+  /** Resolves to the members whose tenant is not known yet. */
   private async remove(
     audience: AudienceDefinition,
     { users, unknown }: Concerned,
@@ -76,7 +76,7 @@ export class DeletedMembers {
   ): Promise<UnfinishedUsers> {
     if (users.length > 0) await this.membership.forget(audience, idsOf(users), wait);
     if (unknown.size === 0) return NOBODY;
-    // A function that throws for everybody it does not know must not have deletions of others repeated for ever.
+    // Only members: if the function throws for every unknown user, deletions of others must not repeat forever.
     const members = new Set(await this.membership.doubt(audience, idsOf(unknown.keys()), wait));
     return new Map([...unknown].filter(([{ userId }]) => members.has(userId)));
   }
@@ -97,7 +97,7 @@ export class DeletedMembers {
     return { users, unknown };
   }
 
-  /** Whether it does, or why nobody can say yet. */
+  /** Returns whether a deletion concerns an audience, or the error if the user's tenant is not known yet. */
   private concerns(deleted: DeletedUser, audience: AudienceDefinition): boolean | TenantThrew {
     const { userId, sources, isOfAllSources = false, tenant } = deleted;
     const concerned = sourcesOf(audience).filter(

@@ -9,10 +9,10 @@ import type { ChangeSteps } from './change-steps.js';
 import { PassedPages } from './passed-pages.js';
 import { entryChunks, type EntryChunk, type TraitEntries } from './trait-entries.js';
 
-/** Users in one step: few enough to fit in memory and to let others in soon, and enough for full batches. */
+/** Users per step: few enough to fit in memory and to let other changes in soon, and enough for full batches. */
 const STEP_SIZE = 1_000;
 
-/** After this many milliseconds it is known whether a tenant can be looked up, unless the queue is away. */
+/** Milliseconds after which it is known whether a tenant can be looked up, unless the queue cannot be reached. */
 const LOOKUP_TIME = 5_000;
 
 /** The result of a sync, in users. */
@@ -25,26 +25,26 @@ export interface MembershipCounts {
 }
 
 interface SyncRun extends Announcement {
-  /** The longest wait for another sync, in milliseconds. */
+  /** Longest wait for another sync, in milliseconds. */
   wait: number;
   onProgress: (counts: MembershipCounts) => unknown;
 }
 
-/** What became of a page of those who leave. */
+/** Result of announcing a page of leaving users. */
 interface LeavingPage {
-  /** This one and those before it, since anybody left. */
+  /** Pages since the last page on which a user was removed. */
   passed: PassedPages;
   removed: number;
-  /** Where the next one begins; `undefined` after the last one. */
+  /** Where the next page begins; `undefined` after the last page. */
   next: string | undefined;
 }
 
 /**
- * Sends what changes, and records it. Each step marks its users as in doubt, hands their calls to the queue,
+ * Sends changes, and records them. Each step marks its users as in doubt, hands their calls to the queue,
  * and then settles them. A user is recorded only once the queue has the call. If a process dies in between, or the
  * call is refused, the next step that involves this user sends the call again. If no destination would get the calls,
- * nothing is done at all, so that they can be sent later. Where destinations depend on the user, nobody is recorded
- * whose call no destination would get.
+ * nothing is done at all, so that they can be sent later. If destinations depend on the user, a user whose call no
+ * destination would get is not recorded.
  */
 export class Membership {
   constructor(
@@ -125,7 +125,7 @@ export class Membership {
         syncLock.assertHeld();
         isLeft = await this.steps.run(audience, async (lock) => {
           if (calls !== undefined) {
-            // Others may add users until the last step, so the last pass is one that finds none.
+            // Others may add users until the last step, so passes are repeated until a pass finds no users.
             if (page?.next === undefined) {
               await this.store.advance(lock);
               page = undefined;
@@ -153,7 +153,7 @@ export class Membership {
     await this.steps.run(audience, (lock) => this.drop(lock, userIds), { wait });
   }
 
-  /** Puts users in doubt who may have to be forgotten, and waits as `forget` does. Resolves to those who are members. */
+  /** Puts in doubt users who may have to be forgotten. Waits as `forget` does. Resolves to those who are members. */
   async doubt(audience: AudienceDefinition, userIds: readonly string[], wait?: number): Promise<string[]> {
     return this.steps.run(audience, (lock) => this.store.withdraw(lock, userIds), { wait });
   }
@@ -168,8 +168,8 @@ export class Membership {
   }
 
   /**
-   * A look-up that takes long holds up no other change, so it is awaited before its turn. While the queue is away, one of
-   * the changes waits for it in its turn, and others are refused.
+   * Makes a change of one user. A slow look-up must not hold up other changes, so it is awaited before the change takes
+   * its turn. While the queue cannot be reached, one change waits for its look-up in its turn, and others are refused.
    */
   private async changeOne(
     audience: AudienceDefinition,
@@ -187,7 +187,7 @@ export class Membership {
     if (reaches !== true) {
       const isTaken = await within(Math.max(wait, LOOKUP_TIME), isReached);
       if (isTaken === false) return false;
-      // The wait is for other changes.
+      // `wait` limits only the wait for other changes.
       if (isTaken === true) since = performance.now();
     }
     const changeInTurn = async (lock: AudienceLock): Promise<boolean> =>
@@ -205,7 +205,7 @@ export class Membership {
     const entries = Array.from(chunk, ([userId, { fingerprint }]) => ({ userId, value: fingerprint }));
     const { changed, unchanged } = await this.store.offer(lock, entries);
     const { told, unreached } = await calls.tell(lock, changed, (userId) => chunk.get(userId)?.value);
-    // Unknown again, as they are where nothing reaches anybody: the next sync offers them once more.
+    // These users become unknown again, as if no destination took any call. The next sync offers them once more.
     if (unreached.length > 0) await this.drop(lock, unreached);
     if (told.length > 0) await this.store.settle(lock, told);
     return { changed: told.length, unchanged };
@@ -221,12 +221,12 @@ export class Membership {
     const [first] = userIds;
     const removed = await this.announce(lock, calls, audience, userIds);
     const passed = last === undefined || removed > 0 ? new PassedPages() : last.passed;
-    // A store that was written for version 0.1.0 may give users again until they are settled.
+    // A store that was written for version 0.1.0 may return users again until they are settled.
     const isRepeated = removed === 0 && first !== undefined && passed.comesAgain(first);
     return { passed, removed, next: isRepeated ? undefined : next };
   }
 
-  /** Sends that users have left, and records it. Resolves to how many have. */
+  /** Announces that users have left, and records it. Resolves to the number of removed users. */
   private async announce(
     lock: AudienceLock,
     calls: AudienceCalls,
@@ -235,7 +235,7 @@ export class Membership {
   ): Promise<number> {
     if (left.length === 0) return 0;
     const value = kind === 'audience' ? false : null;
-    // Version 0.1.0 took blank ids, which no call can be about any more.
+    // Version 0.1.0 accepted blank ids. No call can be made about such a user any more.
     const untellable = left.filter((userId) => isBlank(userId));
     const tellable = untellable.length === 0 ? left : left.filter((userId) => !isBlank(userId));
     const { told, unreached } = await calls.tell(lock, tellable, () => value);

@@ -9,7 +9,7 @@ export class RunningChanges {
   private isClosed = false;
 
   constructor() {
-    // Each sync that waits for its turn listens, and any number may.
+    // Each sync that waits for its turn adds a listener, and any number of syncs may wait.
     setMaxListeners(0, this.controller.signal);
   }
 
@@ -27,7 +27,7 @@ export class RunningChanges {
     }
   }
 
-  /** Stops all syncs, running and later ones, and waits for them within the timeout. */
+  /** Stops running and later syncs. Waits at most `timeout` milliseconds for all running changes. */
   async stop(timeout: number): Promise<void> {
     this.controller.abort(new AnalyticsClosedError());
     await within(timeout, Promise.allSettled(this.changes));

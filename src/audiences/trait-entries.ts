@@ -10,26 +10,26 @@ export type TraitEntry = readonly [userId: string, value: unknown];
 /** Users and their new values, in any form that the application has. */
 export type TraitEntries = Iterable<TraitEntry> | AsyncIterable<TraitEntry>;
 
-/** The value of a user, and the text that is compared. */
+/** The value of a user, and the text by which values are compared. */
 export interface TraitValue {
   value: unknown;
   fingerprint: string;
 }
 
-/** Users handled in one go, each once. */
+/** Users that are handled together, each once, with their values. */
 export type EntryChunk = Map<string, TraitValue>;
 
-/** An id becomes a key in the store, and databases limit the length of keys. */
+/** Maximum length of a user id. The id becomes a key in the store, and databases limit the length of keys. */
 const MAX_USER_ID_BYTES = 1_024;
 /** Characters that not every store can hold: NUL and lone surrogates. */
 export const UNSTORABLE = /\0|\p{Surrogate}/u;
 
 /** The value of every member of an audience. */
 const IS_MEMBER: TraitValue = { value: true, fingerprint: 'true' };
-/** Longest JSON that serves as its own fingerprint. For longer JSON, a hash of this length is stored. */
+/** Maximum length of JSON that serves as its own fingerprint. For longer JSON, a hash of this length is stored. */
 const MAX_FINGERPRINT = 43;
 
-/** The entries of an audience: `true` for each of its members. */
+/** Returns the entries of an audience: `true` for each of its members. */
 export function trueForEach(members: Iterable<string> | AsyncIterable<string>): TraitEntries {
   return isAsync(members) ? trueForEachArriving(members) : trueForEachOf(members);
 }
@@ -64,7 +64,7 @@ export async function* entryChunks(entries: TraitEntries, size: number): AsyncGe
       chunk = new Map();
     }
   } else {
-    // Not awaited one by one: for a million users, that would be a million promises for the collector.
+    // Not awaited one by one: for a million users, a million promises would have to be garbage-collected.
     for (const entry of entries) {
       if (slice.isOver) await slice.pause();
       addTo(chunk, entry);
@@ -84,8 +84,8 @@ function addTo(chunk: EntryChunk, entry: unknown): void {
 }
 
 /**
- * Checks a value to iterate over; untyped code may pass anything. A string is iterable too, but iterating
- * over its letters is never meant.
+ * Checks that a value is an iterable object; untyped code may pass anything. A string is iterable too, but
+ * iterating over its letters is never intended.
  *
  * @throws InvalidMessageError
  */
@@ -107,7 +107,7 @@ export function checkIterable(field: string, value: unknown): void {
  * @throws InvalidMessageError
  */
 export function checkUserId(userId: unknown): asserts userId is string {
-  // One that no call can be made for would be in doubt for ever, and end every sync.
+  // No call can be made about a blank id. Such a user would stay in doubt forever, and end every sync.
   if (typeof userId !== 'string' || isBlank(userId)) {
     throw new InvalidMessageError(
       'userId',
@@ -128,10 +128,10 @@ export function isStorable(userId: string): boolean {
 }
 
 /**
- * The value as JSON has it now: who yields an object may change it for the next user. `undefined` for a value
- * that means none: `null`, and anything that JSON leaves out.
+ * Returns a JSON copy of the value, since the application may reuse a yielded object for the next user. Returns
+ * `undefined` for `null` and for anything that JSON leaves out, which mean no value.
  *
- * @throws InvalidMessageError for what JSON cannot hold
+ * @throws InvalidMessageError for a value that JSON cannot hold
  */
 function traitValueOf(given: unknown): TraitValue | undefined {
   if (given === true) return IS_MEMBER;
@@ -140,7 +140,7 @@ function traitValueOf(given: unknown): TraitValue | undefined {
   return value === undefined || value === null ? undefined : { value, fingerprint: fingerprintOf(value) };
 }
 
-/** A short text that is the same for equal values, even if objects have their keys in another order. */
+/** Returns a short text that is the same for equal values, even if objects have their keys in another order. */
 function fingerprintOf(value: unknown): string {
   const json = JSON.stringify(value, sortKeys);
   return json.length <= MAX_FINGERPRINT ? json : createHash('sha256').update(json).digest('base64url');

@@ -1,4 +1,4 @@
-/** Ends a pause early. One that rings between two pauses ends the next one. */
+/** Ends a pause early. An alarm that rings between two pauses ends the next pause. */
 export class Alarm {
   private hasRung = false;
   private end: () => void = () => undefined;
@@ -8,7 +8,7 @@ export class Alarm {
     this.end();
   };
 
-  /** Waits for so many milliseconds or until it rings, but never less than `least`. */
+  /** Waits `least` milliseconds, and then until the alarm rings, up to `milliseconds` more. */
   async wait(milliseconds: number, least: number): Promise<void> {
     if (least > 0) await pause(least);
     if (!this.hasRung && milliseconds > 0) {

@@ -1,15 +1,15 @@
-/** PostgreSQL's code for a user who may not do what it is asked for. */
+/** PostgreSQL's error code for a user who lacks a privilege. */
 export const INSUFFICIENT_PRIVILEGE = '42501';
 
-/** How deep libraries wrap the error of their driver. */
+/** Maximum number of nested errors to look at: libraries wrap the error of their driver. */
 const MAX_DEPTH = 5;
 
-/** The codes of an error and of those that libraries have wrapped it around, the outermost first. */
+/** Returns the codes of an error and of the errors that it wraps, the outermost first. */
 export function codesOf(error: unknown): string[] {
   const codes: string[] = [];
   let current: unknown = error;
   for (let depth = 0; depth < MAX_DEPTH && typeof current === 'object' && current !== null; depth++) {
-    // Prisma's driver adapters call it `originalCode`.
+    // Prisma's driver adapters call the code `originalCode`.
     for (const key of ['code', 'originalCode']) {
       const code: unknown = Reflect.get(current, key);
       if (typeof code === 'string') codes.push(code);
@@ -27,7 +27,7 @@ function innerOf(error: object): unknown {
   return undefined;
 }
 
-/** Why rows that are in the queue could not be deleted is its `cause`. */
+/** Rows that are in the queue could not be deleted. The reason is the `cause`. */
 export class RemovalError extends Error {
   constructor(cause: unknown) {
     super('Rows of the outbox could not be deleted.', { cause });

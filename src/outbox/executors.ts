@@ -3,18 +3,18 @@ import { InvalidExecutorError, UnsupportedOutboxDatabaseError } from '../errors/
 
 // Types are described by their shape, so that this package needs none of these libraries.
 
-/** What is needed of TypeORM's `EntityManager` or `QueryRunner`. */
+/** The part of TypeORM's `EntityManager` or `QueryRunner` that is used. */
 export interface TypeOrmTransaction {
   query(text: string, values?: unknown[]): Promise<unknown>;
   readonly connection?: { readonly options: { readonly type: string } };
 }
 
-/** What is needed of Prisma's client in an interactive transaction. */
+/** The part of Prisma's client that is used in an interactive transaction. */
 export interface PrismaTransaction {
   $executeRawUnsafe(text: string, ...values: unknown[]): PromiseLike<unknown>;
 }
 
-/** What is needed of Drizzle's transaction on PostgreSQL. */
+/** The part of Drizzle's transaction on PostgreSQL that is used. */
 export interface DrizzleTransaction<Q> {
   execute(query: Q): PromiseLike<unknown>;
 }
@@ -22,7 +22,7 @@ export interface DrizzleTransaction<Q> {
 /** The tag `sql` of `drizzle-orm`. */
 export type DrizzleSql<Q> = (strings: TemplateStringsArray, ...values: unknown[]) => Q;
 
-/** What is needed of Kysely's `Transaction`. */
+/** The part of Kysely's `Transaction` that is used. */
 export interface KyselyTransaction {
   executeQuery(query: KyselyQuery): Promise<unknown>;
 }
@@ -39,18 +39,18 @@ export interface KyselyQuery {
   readonly parameters: readonly unknown[];
 }
 
-/** What is needed of Knex's `Transaction`. */
+/** The part of Knex's `Transaction` that is used. */
 export interface KnexTransaction {
   raw(text: string, bindings: readonly string[]): PromiseLike<unknown>;
   readonly client?: { readonly config?: { readonly client?: unknown } };
 }
 
-/** What is needed of MikroORM's SQL `EntityManager`. */
+/** The part of MikroORM's SQL `EntityManager` that is used. */
 export interface MikroOrmTransaction {
   execute(text: string, values: unknown[]): Promise<unknown>;
 }
 
-/** TypeORM: the `EntityManager` that `dataSource.transaction` hands over, or a `QueryRunner`. */
+/** Wraps the TypeORM `EntityManager` that `dataSource.transaction` passes, or a `QueryRunner`. */
 export function fromTypeOrm(manager: TypeOrmTransaction): OutboxExecutor {
   assertHas(manager, 'query', 'fromTypeOrm');
   const { type } = manager.connection?.options ?? { type: 'postgres' };
@@ -58,19 +58,19 @@ export function fromTypeOrm(manager: TypeOrmTransaction): OutboxExecutor {
   return { query: (text, values) => manager.query(text, values) };
 }
 
-/** Prisma: the client that `prisma.$transaction(async (tx) => …)` hands over. */
+/** Wraps the Prisma client that `prisma.$transaction(async (tx) => …)` passes. */
 export function fromPrisma(transaction: PrismaTransaction): OutboxExecutor {
   assertHas(transaction, '$executeRawUnsafe', 'fromPrisma');
   return { query: async (text, values) => transaction.$executeRawUnsafe(text, ...values) };
 }
 
-/** Drizzle: the transaction that `db.transaction` hands over, and the tag `sql` of `drizzle-orm`. */
+/** Wraps the Drizzle transaction that `db.transaction` passes. Needs the tag `sql` of `drizzle-orm`. */
 export function fromDrizzle<Q>(transaction: DrizzleTransaction<Q>, sql: DrizzleSql<Q>): OutboxExecutor {
   assertHas(transaction, 'execute', 'fromDrizzle');
   return { query: async (text, values) => transaction.execute(sql(templateOf(text), ...values)) };
 }
 
-/** Kysely: the transaction that `db.transaction().execute` hands over. */
+/** Wraps the Kysely transaction that `db.transaction().execute` passes. */
 export function fromKysely(transaction: KyselyTransaction): OutboxExecutor {
   assertHas(transaction, 'executeQuery', 'fromKysely');
   return {
@@ -84,7 +84,7 @@ export function fromKysely(transaction: KyselyTransaction): OutboxExecutor {
   };
 }
 
-/** Knex: the transaction that `knex.transaction` hands over. */
+/** Wraps the Knex transaction that `knex.transaction` passes. */
 export function fromKnex(transaction: KnexTransaction): OutboxExecutor {
   assertHas(transaction, 'raw', 'fromKnex');
   const client = transaction.client?.config?.client;
@@ -92,13 +92,13 @@ export function fromKnex(transaction: KnexTransaction): OutboxExecutor {
   return { query: async (text, values) => transaction.raw(templateOf(text).join('?'), values) };
 }
 
-/** MikroORM: the `EntityManager` that `em.transactional` hands over, of a SQL driver. */
+/** Wraps the MikroORM `EntityManager` that `em.transactional` passes, with a SQL driver. */
 export function fromMikroOrm(manager: MikroOrmTransaction): OutboxExecutor {
   assertHas(manager, 'execute', 'fromMikroOrm');
   return { query: (text, values) => manager.execute(templateOf(text).join('?'), values) };
 }
 
-/** The text between `$1`, `$2` …, which the statements of the outbox have in this order. */
+/** Returns the text between `$1`, `$2` …, which the statements of the outbox have in this order. */
 function templateOf(text: string): TemplateStringsArray {
   const strings = text.split(/\$\d+/);
   return Object.assign(strings, { raw: strings });

@@ -27,7 +27,7 @@ export interface OutboxParts {
 }
 
 /**
- * Opens the outbox, and checks its table. A database that cannot be reached is waited for later.
+ * Opens the outbox, and checks its table. Succeeds even if the database cannot be reached yet.
  *
  * @throws OutboxTableError, UnsupportedOutboxDatabaseError, MissingPackageError
  */
@@ -45,7 +45,7 @@ export async function openOutbox(
     if (isFinal(error)) throw error;
     log.down(error);
   });
-  // After the start it is too late to throw. The relay checks it again, and logs what is wrong.
+  // After the start, it is too late to throw. The relay checks the table again, and logs what is wrong.
   checked.catch(() => undefined);
   try {
     await within(START_PATIENCE, checked);
@@ -68,7 +68,7 @@ async function databaseOf(
   return { database, end: (timeout) => database.close(timeout) };
 }
 
-/** Whether trying again does not help. */
+/** Whether another attempt cannot help. */
 function isFinal(error: unknown): boolean {
   return error instanceof OutboxTableError || error instanceof UnsupportedOutboxDatabaseError;
 }

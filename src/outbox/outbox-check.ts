@@ -4,7 +4,7 @@ import { codesOf, INSUFFICIENT_PRIVILEGE } from './database-error.js';
 import { missingPrivileges, RELAY_PRIVILEGES } from './outbox-privileges.js';
 import { OUTBOX_VERSION, type OutboxTable } from './outbox-table.js';
 
-/** Answers of a PostgreSQL to a connection that is set up wrongly, whatever is tried later. */
+/** PostgreSQL's error codes for a connection that is set up wrongly, so that no later attempt can succeed. */
 const UNUSABLE: Readonly<Record<string, string>> = {
   '3D000': 'there is no such database',
   '28P01': 'the password is wrong',
@@ -16,14 +16,14 @@ const CORRECT = 'Correct `outbox.connection`, or set the server up for it.';
 export interface OutboxCheckOptions {
   /** Whether a missing table is created first. */
   migrate: boolean;
-  /** Whether its rows are moved with this connection, for which all privileges are needed. */
+  /** Whether this connection also moves the rows, which needs all privileges. */
   isMoved: boolean;
 }
 
 interface TableState {
-  /** `undefined` if there is no table whose comment says one. */
+  /** Version in the table's comment; `undefined` if there is no such table or comment. */
   version: number | undefined;
-  /** Privileges of a relay that the user lacks. */
+  /** Privileges that a relay needs and the user lacks. */
   missing: string[];
 }
 
@@ -80,14 +80,14 @@ export class OutboxCheck {
     return { version: Number.isNaN(version) ? undefined : version, missing };
   }
 
-  /** What an error of the first statement says about a database that can never carry an outbox. */
+  /** Returns a clearer error if the first statement shows that this database is unusable, otherwise the same error. */
   private explain(cause: unknown): unknown {
     for (const code of codesOf(cause)) {
       // Without USAGE on a schema, nothing in it can be found.
       if (code === INSUFFICIENT_PRIVILEGE) return missingPrivileges(this.table, ['USAGE'], { cause });
       const fault = UNUSABLE[code];
       if (fault !== undefined) return new UnsupportedOutboxDatabaseError(fault, { cause, whatToDo: CORRECT });
-      // PostgreSQL knows the statement, so that only another database refuses its syntax or a function in it.
+      // PostgreSQL accepts the statement, so only another database refuses its syntax or its functions.
       if (/^(42601|42883|SQLITE_|ERR_SQLITE_|ER_)/.test(code)) {
         return new UnsupportedOutboxDatabaseError('it is not PostgreSQL', { cause });
       }

@@ -4,38 +4,38 @@ import type { NewBatch, NewJob, NewMessage } from '../queue/batch-job.js';
 import { jobIdOf } from '../queue/job-id.js';
 import type { RowConnection } from './row-connections.js';
 
-/** As many as other jobs hold. */
+/** Maximum number of messages in a job, the same as for other jobs. */
 const MAX_MESSAGES = 200;
-/** Length of the hash in a job's id: 128 bits in hex, with a letter before them, since BullMQ refuses integers. */
+/** Length of the hash in a job's id: 128 bits in hex. A letter precedes the hash, since BullMQ refuses integers. */
 const ID_LENGTH = 32;
 
 /** A row that can be moved. */
 export interface Move {
   /** Id of the row. */
   row: number;
-  /** Rows that were claimed together before were due at the same time. */
+  /** Time at which the row was due, as text. Rows that were claimed together before have the same. */
   due: string;
   messageId: string;
   /** JSON text of the body. */
   json: string;
   /** Bytes of `json` in UTF-8. */
   bytes: number;
-  /** Whose event it is; `undefined` for nobody's. */
+  /** Tenant of the event; `undefined` if it belongs to none. */
   tenant: string | undefined;
   /** At least one. */
   connections: readonly RowConnection[];
 }
 
-/** A job, and the ids of the rows that are in it: a row is never in two. */
+/** A job, and the ids of the rows that are in it. No row is in two jobs. */
 export interface RowsJob {
   job: NewJob;
   rows: readonly number[];
 }
 
 /**
- * Makes jobs of rows, each when it is asked for: hashing one takes a millisecond or more. The id of a job follows from all
- * that is in it, so that adding the same rows again is harmless for as long as the queue remembers its jobs, and other
- * rows never meet the id of these.
+ * Makes jobs of rows, each only when it is asked for, since hashing a job takes a millisecond or more. The id of a job
+ * is a hash of all its content. Adding the same rows again is therefore harmless as long as the queue remembers its
+ * jobs, and other rows never get the same id.
  */
 export function* jobsOf(moves: readonly Move[]): Generator<RowsJob, void> {
   let job: OutboxJob | undefined;
@@ -53,7 +53,7 @@ export function* jobsOf(moves: readonly Move[]): Generator<RowsJob, void> {
 }
 
 class OutboxJob {
-  /** By the source, the destination and the marks. */
+  /** Batches by source, destination and marks. */
   private readonly batches = new Map<string, NewBatch & { messages: NewMessage[] }>();
   private readonly hash: Hash = createHash('sha256');
   private readonly rows: number[] = [];

@@ -6,10 +6,10 @@ import { codesOf, INSUFFICIENT_PRIVILEGE, RemovalError } from './database-error.
 
 const MISSING_PRIVILEGE = 'its user needs SELECT, UPDATE and DELETE on its table, and USAGE on the schema';
 
-/** How often a line may tell of rows whose tenant is not known, in milliseconds. */
+/** Minimum time between two lines about rows whose tenant is not known, in milliseconds. */
 const TENANT_INTERVAL = 60_000;
 
-/** Writes one line when the outbox cannot be used, one when it can again, and one for rows set aside. */
+/** Writes a line when the outbox cannot be used or can be used again, and when rows are set aside or have to wait. */
 export class OutboxLog {
   private outage: { since: number; isOfRemoval: boolean } | undefined;
   private readonly lines: LimitedLog;
@@ -24,7 +24,7 @@ export class OutboxLog {
   }
 
   down(error: unknown): void {
-    // A database that cannot be reached says nothing about deleting.
+    // An unreachable database says nothing about whether rows can be deleted.
     const isOfRemoval = error instanceof RemovalError && !isConnectionFailure(error.cause);
     if (this.outage?.isOfRemoval === isOfRemoval) return;
     this.outage = { since: this.now(), isOfRemoval };
@@ -52,9 +52,9 @@ export class OutboxLog {
     );
   }
 
-  /** Rows were moved, and are still there though the database has deleted them without an error. */
+  /** Reports rows that were moved but are still there, although the database reported no error when deleting them. */
   kept(table: string, count: number): void {
-    // What comes and goes is reported all the same.
+    // Leaves room for two lines: an outage and its end.
     if (!this.lines.hasRoomFor(3)) return;
     this.lines.warn(
       `${countOf(count, 'row')} of ${table} ${count === 1 ? 'is' : 'are'} in the queue, but a trigger or row security keeps such rows from being deleted. ` +
@@ -63,7 +63,7 @@ export class OutboxLog {
     );
   }
 
-  /** Rows of another application are left to it, which delays them. One line is enough. */
+  /** Reports rows of another application, which are left to it and so are delayed. One line is enough. */
   ofOtherApplication(table: string): void {
     if (this.hasToldOfOthers || !this.lines.hasRoomFor(3)) return;
     this.hasToldOfOthers = true;
@@ -74,7 +74,7 @@ export class OutboxLog {
     );
   }
 
-  /** It is not known to which tenant rows belong. One line a minute is enough, since each row is read again and again. */
+  /** Reports rows whose tenant is not known. One line a minute is enough, since each row is read again and again. */
   ofUnknownTenant(table: string, row: number, problem: string): void {
     const now = this.now();
     if (now - this.toldOfTenantAt < TENANT_INTERVAL || !this.lines.hasRoomFor(3)) return;
@@ -93,7 +93,7 @@ export class OutboxLog {
   }
 }
 
-/** Messages of drivers name hosts and users, so that only their codes are logged. */
+/** Returns the reason to log. The messages of drivers name hosts and users, so only their codes are logged. */
 function reasonOf(error: unknown): string {
   if (error instanceof AnalyticsError) return error.message.replace(/\.$/, '');
   const [code] = codesOf(error);

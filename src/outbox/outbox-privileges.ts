@@ -1,10 +1,10 @@
 import { OutboxTableError } from '../errors/outbox.errors.js';
 import type { OutboxTable } from './outbox-table.js';
 
-/** What a relay does with the rows of an outbox. */
+/** Privileges that a relay needs on the table of an outbox. */
 export const RELAY_PRIVILEGES = ['SELECT', 'UPDATE', 'DELETE'] as const;
 
-/** The user may not do with a table what it has to. USAGE is meant of the table's schema. */
+/** Returns the error for a user who lacks privileges on a table. `USAGE` refers to the table's schema. */
 export function missingPrivileges(
   { name, quotedName, quotedSchema }: OutboxTable,
   privileges: readonly string[],

@@ -18,17 +18,17 @@ import { WaitingRows } from './waiting-rows.js';
 
 const debug = debugFactory('analytics');
 
-/** What is moved together. The JSON of it is kept until it is in the queue: of 500 rows, that can be 16 MB. */
+/** Limits of the rows moved together. Their JSON is kept until it is in the queue, up to 16 MB for 500 rows. */
 const LIMIT: ClaimLimit = { rows: 500, bytes: 4 * MAX_BATCH_BYTES };
-/** How often the table is looked at although no notification came, in milliseconds. */
+/** Time between two looks at the table when no notification arrives, in milliseconds. */
 const POLL = 2_000;
-/** Pause between the starts of two looks, in milliseconds: rows committed in between are moved together. */
+/** Minimum time between the starts of two looks, in milliseconds. Rows committed in between are moved together. */
 const INTERVAL = 10;
 const FIRST_RETRY_DELAY = 100;
 const MAX_RETRY_DELAY = 5_000;
-/** The end of the time to close is reserved for giving rows back: this share of it, … */
+/** Share of the closing time that is reserved for giving rows back. */
 const GIVE_BACK_SHARE = 0.2;
-/** … and this much at most, in milliseconds. */
+/** Maximum time that is reserved for giving rows back, in milliseconds. */
 const MAX_GIVE_BACK = 1_000;
 
 export interface OutboxRelayParts {
@@ -42,15 +42,15 @@ export interface OutboxRelayParts {
 }
 
 /**
- * Moves the rows of the outbox to the queue. Rows are claimed by a statement of its own, so that no
- * transaction is open while they are added to the queue, and deleted once they are there. A process that dies
- * in between leaves rows that are moved again, as the same jobs.
+ * Moves the rows of the outbox to the queue. A separate statement claims the rows, so that no transaction is
+ * open while they are added to the queue. Once they are there, they are deleted. If a process dies in between,
+ * its rows are moved again, as the same jobs.
  */
 export class OutboxRelay {
   private readonly alarm = new Alarm();
-  /** Ends a pause between two tries. */
+  /** Ends a pause between two attempts. */
   private readonly closing = new Alarm();
-  /** Stops waiting for an add that is under way. */
+  /** Stops waiting for a job that is being added. */
   private abandon: () => void = () => undefined;
   private work: Promise<void> | undefined;
   private unlisten: (() => Promise<void>) | undefined;
@@ -70,14 +70,14 @@ export class OutboxRelay {
     this.work ??= this.run();
   }
 
-  /** Claims no more rows. Those in hand are still moved. */
+  /** Stops claiming rows. Rows that are already claimed are still moved. */
   stop(): void {
     this.isStopped = true;
     this.alarm.ring();
     this.closing.ring();
   }
 
-  /** Ends the work in hand within these milliseconds, or gives its rows back. */
+  /** Ends the current work within `patience` milliseconds, or gives its rows back. */
   async close(patience: number): Promise<void> {
     this.stop();
     const { work } = this;
@@ -86,7 +86,7 @@ export class OutboxRelay {
     await within(patience - giveBack, work);
     this.isGivenUp = true;
     this.abandon();
-    // The application may have closed its database before, and nothing listens any more.
+    // The application may have closed its database already. Then nothing listens any more.
     const unlistened = this.unlisten?.().catch(() => undefined);
     await within(giveBack, Promise.all([work, unlistened]));
   }
@@ -104,7 +104,7 @@ export class OutboxRelay {
         delay = FIRST_RETRY_DELAY;
       } catch (error) {
         this.failed(error);
-        // A notification tells of new rows, which does not help to delete others.
+        // A notification about new rows does not help to delete other rows, so it does not end this pause.
         if (error instanceof RemovalError) alarm = this.closing;
         pause = delay;
         delay = Math.min(2 * delay, MAX_RETRY_DELAY);
@@ -113,12 +113,12 @@ export class OutboxRelay {
     }
   }
 
-  /** What breaks off because the application closes is not reported. */
+  /** Reports a failure, unless work was interrupted because the application closes. */
   private failed(error: unknown): void {
     if (!this.isStopped) this.parts.log.down(error);
   }
 
-  /** The database may be away at start, and its table made later. */
+  /** Checks the table and starts to listen. At start, the database may be unreachable or have no table yet. */
   private async open(): Promise<() => Promise<void>> {
     await this.parts.store.check();
     return this.parts.store.listen(this.alarm.ring);
@@ -127,9 +127,9 @@ export class OutboxRelay {
   /** Resolves to the milliseconds until the next look: 0 if more rows can probably be moved. */
   private async look(): Promise<number> {
     const { health, store } = this.parts;
-    // Before they are deleted no others are moved: those would become more and more, and all be moved again.
+    // Until these rows are deleted, no others are moved: more and more would remain, and all be moved again.
     await this.rowsInQueue.remove();
-    // A queue that only refuses has to be tried, to see when that is over.
+    // A queue that only refuses jobs has to be tried, to see when it accepts them again.
     if (!health.isUp && !health.isRefusing) return POLL;
     const { rows, isFull } = await store.claim(CLAIM, LIMIT);
     await this.move(rows);
@@ -153,19 +153,19 @@ export class OutboxRelay {
   }
 
   /**
-   * Resolves when everything that can be moved is in the queue. If the application closes before, it resolves to the decisions
-   * for what is there, and the others are given back. Those that are there must not be: together with newer rows they
-   * would make other jobs, and be delivered twice.
+   * Resolves when everything that can be moved is in the queue. If the application closes first, resolves to the
+   * decisions for rows already in the queue. All other rows are given back. Rows in the queue must not be: together
+   * with newer rows, they would make other jobs, and be delivered twice.
    */
   private async add(rows: OutboxRow[]): Promise<RowDecision[]> {
     const { backlogs, reader } = this.parts;
-    // Their messages are kept no longer than until they are read: a queue that is away may be waited for.
+    // `splice` frees the messages once they are read, since the wait for an unreachable queue may be long.
     const decisions = await this.settlement.begin(await reader.readAll(rows.splice(0)));
     const moves = decisions.flatMap((decision) => ('move' in decision ? [decision.move] : []));
     for (const { connections } of moves) {
       for (const connection of connections) backlogs.admitted(connection);
     }
-    // One after the other, since adding half a megabyte occupies the process for a while.
+    // Jobs are added one after the other, since adding half a megabyte occupies the process for a while.
     const queued = new Set<number>();
     for (const { job, rows: inJob } of jobsOf(moves)) {
       if (!(await this.addJob(job))) return decisions.filter(({ row }) => queued.has(row.id));
@@ -174,7 +174,7 @@ export class OutboxRelay {
     return decisions;
   }
 
-  /** Resolves to whether the job is in the queue; if not, the application is closing. */
+  /** Adds a job, with retries. Resolves to whether the job is in the queue; if not, the application is closing. */
   private async addJob(job: NewJob): Promise<boolean> {
     for (let delay = FIRST_RETRY_DELAY; !this.isGivenUp; delay = Math.min(2 * delay, MAX_RETRY_DELAY)) {
       try {
@@ -188,7 +188,7 @@ export class OutboxRelay {
     return false;
   }
 
-  /** A queue that is away may never answer, so the wait can be abandoned. */
+  /** Makes one attempt to add a job. The wait can be abandoned, since an unreachable queue may never answer. */
   private addOnce(job: NewJob): Promise<boolean> {
     return new Promise((resolve, reject) => {
       this.abandon = () => {
@@ -203,17 +203,17 @@ export class OutboxRelay {
   private async settle(decisions: readonly RowDecision[]): Promise<void> {
     const done = this.settlement.tell(decisions);
     this.rowsInQueue.add(done);
-    // Rows that stay are put off even while none can be deleted.
+    // Rows that stay are postponed even while no rows can be deleted.
     await this.settlement.store(decisions);
     await this.rowsInQueue.remove();
     debug('moved %d rows of the outbox', done.length);
   }
 
-  /** Keeps rows claimed. Resolves the returned function when no renewal is under way. */
+  /** Keeps rows claimed. The returned function ends this, and resolves when no renewal is under way. */
   private renew(ids: readonly number[]): () => Promise<void> {
     let renewal: Promise<void> | undefined;
     const timer = setInterval(() => {
-      // If it fails, another process may move the rows as well, as the same jobs.
+      // If this fails, another process may move the rows as well, as the same jobs.
       renewal = this.parts.store.postpone(ids, CLAIM).catch(() => undefined);
     }, RENEWAL).unref();
     return async () => {

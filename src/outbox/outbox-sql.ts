@@ -16,7 +16,7 @@ Prints the SQL that creates the table of the outbox. Running it again is harmles
 `;
 
 /**
- * The SQL for these arguments of the command line.
+ * Returns the SQL for these command-line arguments.
  *
  * @throws Error for an unknown argument or a name that is not allowed
  */

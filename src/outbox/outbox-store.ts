@@ -2,33 +2,33 @@ import type { OutboxDatabase } from '../options/outbox-options.interface.js';
 import { OutboxCheck, type OutboxCheckOptions } from './outbox-check.js';
 import { OUTBOX_CHANNEL, type OutboxTable } from './outbox-table.js';
 
-/** How long rows are claimed, in milliseconds. Those of a process that was killed are moved after it. */
+/** Duration of a claim, in milliseconds. After that, the rows of a process that was killed are moved by others. */
 export const CLAIM = 15_000;
-/** How often a claim is renewed while rows cannot be moved or deleted, in milliseconds. */
+/** Time between two renewals of a claim while rows cannot be moved or deleted, in milliseconds. */
 export const RENEWAL = 5_000;
 
-/** How many rows are claimed at once, and of how many bytes: no more once they have reached either. */
+/** Maximum number of rows to claim at once, and of their bytes. The row that reaches the limit is still claimed. */
 export interface ClaimLimit {
   rows: number;
   bytes: number;
 }
 
-/** What a row says beside its message. */
+/** A row without its message. */
 export interface RowWithoutMessage {
   id: number;
-  /** When it was due, as text. Rows that were claimed together before have the same. */
+  /** Time at which the row was due, as text. Rows that were claimed together before have the same. */
   due: string;
   version: number;
   source: string;
-  /** The destinations that are left; `null` for all. */
+  /** Ids of the destinations that are left; `null` for all. */
   destinations: string[] | null;
-  /** Milliseconds since it was written. */
+  /** Milliseconds since the row was written. */
   age: number;
-  /** Why it was not moved the last time, if that is known. */
+  /** Reason why the row was not moved the last time, if known. */
   problem: string | null;
 }
 
-/** A row as it was claimed. */
+/** A claimed row. */
 export interface OutboxRow extends RowWithoutMessage {
   message: string;
   /** Bytes of the message in the database. */
@@ -37,16 +37,16 @@ export interface OutboxRow extends RowWithoutMessage {
 
 interface ClaimedRows {
   rows: OutboxRow[];
-  /** Whether more may be due. */
+  /** Whether more rows may be due. */
   isFull: boolean;
 }
 
-/** A row that is read again. */
+/** A row to read again later. */
 export interface PostponedRow {
   id: number;
-  /** Milliseconds until then. */
+  /** Milliseconds until the row is read again. */
   delay: number;
-  /** `null` for none. @default the same as before */
+  /** Problem to store; `null` for none. @default the same as before */
   problem?: string | null;
 }
 
@@ -56,22 +56,22 @@ export interface WaitingGroup {
   destinations: string[] | null;
 }
 
-/** The same as they are looked through. `bytes`: those of each row's message. */
+/** A group with the size of each row's message, in bytes. */
 export interface SizedWaitingGroup extends WaitingGroup {
   bytes: number[];
 }
 
-/** The rows of the outbox. */
+/** Number and age of the rows in the outbox. */
 export interface OutboxStatus {
   /** Messages that are committed and not in the queue yet. */
   waiting: number;
-  /** Milliseconds since the oldest of them was written; 0 if none waits. */
+  /** Milliseconds since the oldest of these messages was written; 0 if none waits. */
   oldestAge: number;
   /** Rows that cannot be moved. The column `problem` says why. */
   setAside: number;
 }
 
-/** What the relay does with the table. */
+/** Reads and changes the rows of the outbox. */
 export class OutboxStore {
   constructor(
     private readonly database: OutboxDatabase,
@@ -80,8 +80,8 @@ export class OutboxStore {
   ) {}
 
   /**
-   * Checks that the table is there, of this version, and that the user may do with it what is needed. With
-   * `migrate`, it is created first.
+   * Checks that the table exists and has this version, and that the user has the privileges needed. With
+   * `migrate`, creates a missing table first.
    *
    * @throws OutboxTableError, UnsupportedOutboxDatabaseError, or the error of an unreachable database
    */
@@ -89,7 +89,7 @@ export class OutboxStore {
     await new OutboxCheck(this.database, this.table, this.checkOptions).run();
   }
 
-  /** Takes rows for some milliseconds, in the order in which they were written. */
+  /** Claims due rows for `duration` milliseconds. Resolves to them in the order in which they were written. */
   async claim(duration: number, limit: ClaimLimit): Promise<ClaimedRows> {
     const rows = await this.rows<OutboxRow>(this.table.claim, [duration, limit.rows, limit.bytes]);
     const bytes = rows.reduce((sum, row) => sum + row.bytes, 0);
@@ -97,7 +97,7 @@ export class OutboxStore {
     return { rows: rows.sort((a, b) => a.id - b.id), isFull };
   }
 
-  /** Makes rows claimable again after some milliseconds. */
+  /** Makes rows claimable again after `delay` milliseconds. */
   postpone(ids: readonly number[], delay: number): Promise<void> {
     return this.postponeEach(ids.map((id) => ({ id, delay })));
   }
@@ -111,31 +111,31 @@ export class OutboxStore {
     ]);
   }
 
-  /** Resolves to the ids of rows that are still there, though the database has reported no error. */
+  /** Deletes rows. Resolves to the ids of rows that are still there although the database reported no error. */
   async remove(ids: readonly number[]): Promise<number[]> {
     if (ids.length === 0) return [];
     const [removed] = await this.rows<{ count: number }>(this.table.remove, [ids]);
     if (removed?.count === ids.length) return [];
-    // Another relay may have removed them, if their claim had run out.
+    // Another relay may have removed the rows if their claim had expired.
     const left = await this.rows<{ id: number }>(this.table.find, [ids]);
     return left.map(({ id }) => id);
   }
 
   /**
-   * Leaves rows alone until there is room at one of their destinations.
+   * Leaves rows alone until one of their destinations has room.
    *
-   * @param destinations those that are left, or `null` if they are the same as before
+   * @param destinations ids of the destinations that are left, or `null` if they are the same as before
    */
   async wait(ids: readonly number[], destinations: readonly string[] | null): Promise<void> {
     await this.database.query(this.table.wait, [ids, destinations]);
   }
 
-  /** The first rows that wait for room after an id, in the order in which they were written. */
+  /** Resolves to the first rows after an id that wait for room, grouped by their destinations. */
   waiting(after: number, limit: number): Promise<SizedWaitingGroup[]> {
     return this.rows<SizedWaitingGroup>(this.table.waiting, [after, limit]);
   }
 
-  /** Takes rows that wait for room for some milliseconds. Other relays may have taken some of them. */
+  /** Claims rows that wait for room, for `duration` milliseconds. Other relays may have claimed some of them. */
   async claimWaiting(duration: number, ids: readonly number[]): Promise<OutboxRow[]> {
     const rows = await this.rows<OutboxRow>(this.table.claimWaiting, [duration, ids]);
     return rows.sort((a, b) => a.id - b.id);
@@ -154,10 +154,10 @@ export class OutboxStore {
     };
   }
 
-  /** Calls back when something was committed to this table, or perhaps was. Resolves to the function that ends it. */
+  /** Calls back when a row was, or may have been, committed to this table. Resolves to the function that ends this. */
   async listen(callback: () => void): Promise<() => Promise<void>> {
     const unlisten = await this.database.listen?.(OUTBOX_CHANNEL, (table: unknown) => {
-      // An application's own `listen` may pass on anything, such as all of the notification.
+      // An application's own `listen` may pass anything, such as the whole notification.
       if (typeof table !== 'string' || table === '' || table === this.table.name) callback();
     });
     return unlisten ?? (() => Promise.resolve());

@@ -1,19 +1,19 @@
-/** Version of the table and of its rows. The comment on the table says it. */
+/** Version of the table and of its rows. The comment on the table states this version. */
 export const OUTBOX_VERSION = 1;
 
 /**
- * Wakes the relays when a transaction is committed that wrote to an outbox. The payload names the table; that of older
- * versions is empty.
+ * Channel that wakes the relays when a transaction that wrote to an outbox is committed. The payload names the table.
+ * Older versions send an empty payload.
  */
 export const OUTBOX_CHANNEL = 'nestjs_analytics_outbox';
 
-/** When rows are due that no relay has looked at, as text. */
+/** Due time of rows that no relay has claimed yet, as text. */
 export const NEVER_CLAIMED = '-infinity';
 
-/** When rows are due that wait for room at a destination: no relay takes them unless there is some. */
+/** Due time of rows that wait for room at a destination. No relay claims them until there is room. */
 const WAITING = '9999-01-01T00:00:00Z';
 
-/** Columns of a row that a relay reads, and that it writes. */
+/** Columns that a relay reads. `WRITTEN_COLUMNS` are the columns that it writes. */
 const READ_COLUMNS = [
   'id',
   'version',
@@ -27,59 +27,59 @@ const READ_COLUMNS = [
 const WRITTEN_COLUMNS = ['due_at', 'destinations', 'problem'];
 
 const COMMENT = 'nestjs-analytics outbox, version';
-/** A lock number that nothing else uses: `CREATE … IF NOT EXISTS` fails if two run at once. */
+/** Number of a lock that nothing else uses: `CREATE … IF NOT EXISTS` fails if two of them run at once. */
 const MIGRATION_LOCK = 4_712_366_097;
 
-/** Only when they are locked is it known which rows are the first: other relays have those that come before. */
+/** Sums up bytes only after the rows are locked: before, it is not known which rows other relays hold. */
 const FIRST_DUE = `
         SELECT * FROM (SELECT *, sum(bytes) OVER (ORDER BY due_at, id) - bytes AS before FROM due) AS summed
         WHERE before < $3::int
       `;
 
-/** The statements of one outbox. Its names were checked, so that they need no escaping. */
+/** The statements of one outbox. Its names were checked, so they need no escaping. */
 export interface OutboxTable {
-  /** The table with its schema, as errors name it. */
+  /** Name of the table with its schema, for error messages. */
   readonly name: string;
-  /** The same, and its schema, as statements name them. */
+  /** Name of the table with its schema, quoted for statements. */
   readonly quotedName: string;
   readonly quotedSchema: string;
-  /** The version that the comment on a table says; NaN if it says none. */
+  /** Returns the version that a table's comment states, or NaN if it states none. */
   versionOf(comment: string | null): number;
-  /** Creates what is missing: SQL to read, to change and to run. */
+  /** Creates what is missing: SQL for people to read, change and run. */
   readonly create: string;
-  /** The same in one statement, which any driver can run and any number of processes at once. */
+  /** The same in one statement, which any driver can run, even in any number of processes at once. */
   readonly migrate: string;
-  /** The comment on the table, if there is one, and which privileges this user has on it. */
+  /** Reads the table's comment, if there is one, and the privileges that this user has on the table. */
   readonly look: string;
   /** $1 source, $2 message. */
   readonly insert: string;
   /**
-   * $1 how long they are claimed in milliseconds, $2 how many, $3 of how many bytes: the last one may pass that. Takes rows
-   * that nobody moves.
+   * $1 duration in milliseconds, $2 maximum number of rows, $3 maximum number of bytes, which the last row may exceed.
+   * Claims due rows that no other relay has claimed.
    */
   readonly claim: string;
-  /** $1 ids, $2 milliseconds, $3 problems, '' for none, or null for the same. Changes when rows may be claimed again. */
+  /** $1 ids, $2 milliseconds, $3 problems: '' for none, null for no change. Sets when rows may be claimed again. */
   readonly postpone: string;
-  /** $1 ids. How many rows it deleted. */
+  /** $1 ids. Deletes rows, and returns how many it deleted. */
   readonly remove: string;
-  /** $1 ids. Those that are still there. */
+  /** $1 ids. Returns the ids of rows that are still there. */
   readonly find: string;
   /**
-   * $1 ids, $2 the destinations that are left, or null for the same. Rows wait until there is room at one of them, and
-   * whoever put them there knows them.
+   * $1 ids, $2 destinations that are left, or null for no change. Makes rows wait for room at one of them. Clears their
+   * problems, since the process that makes them wait knows them.
    */
   readonly wait: string;
-  /** $1 id, $2 how many rows to read after it. Rows that wait, by their destinations, with their sizes. */
+  /** $1 id, $2 how many rows to read after it. Returns rows that wait, by their destinations, with their sizes. */
   readonly waiting: string;
-  /** $1 how long they are claimed in milliseconds, $2 ids. Takes those of them that wait. */
+  /** $1 duration in milliseconds, $2 ids. Claims those of the rows that wait. */
   readonly claimWaiting: string;
-  /** $1 ids, $2 problem. Keeps rows that are not moved. */
+  /** $1 ids, $2 problem. Sets rows aside: they stay in the table and are not moved. */
   readonly setAside: string;
-  /** Counts the rows. */
+  /** Counts the rows, and returns the age of the oldest row that waits. */
   readonly status: string;
 }
 
-/** Rows are due at the beginning of time until they are claimed, and never once they are set aside. */
+/** Returns the statements of an outbox. Rows are due at `-infinity` until claimed, and at `infinity` once set aside. */
 export function outboxTable(schema: string, table: string): OutboxTable {
   const name = `"${schema}"."${table}"`;
   const ddl = `CREATE TABLE IF NOT EXISTS ${name} (
@@ -116,7 +116,7 @@ PERFORM pg_advisory_xact_lock(${MIGRATION_LOCK});
 IF to_regnamespace('"${schema}"') IS NULL THEN CREATE SCHEMA "${schema}"; END IF;
 ${ddl}
 END $outbox$`,
-    // Privileges may be granted on columns.
+    // Privileges may be granted on single columns.
     look: `
       SELECT obj_description(outbox, 'pg_class') AS comment,
         ${isGrantedOn(READ_COLUMNS, 'SELECT')} AS "SELECT",
@@ -127,7 +127,7 @@ END $outbox$`,
     insert:
       `INSERT INTO ${name} (version, source, message) ` +
       `SELECT ${OUTBOX_VERSION}, $1::text, $2::text FROM pg_notify('${OUTBOX_CHANNEL}', '${schema}.${table}')`,
-    // The time of the statement, since PostgreSQL looks for no other in an index: it would read all that wait.
+    // `statement_timestamp()` can use the index. With `clock_timestamp()`, PostgreSQL would read all rows that wait.
     claim: claim('due_at <= statement_timestamp() ORDER BY due_at, id LIMIT $2::int', FIRST_DUE),
     postpone: `
       WITH now AS MATERIALIZED (SELECT clock_timestamp() AS at)
@@ -142,7 +142,7 @@ END $outbox$`,
       UPDATE ${name}
       SET destinations = coalesce($2::text[], destinations), due_at = '${WAITING}', problem = NULL
       WHERE id = ANY($1::bigint[])`,
-    // The rows are compared so that the index on these columns has them in their order.
+    // The row comparison lets PostgreSQL read the rows in the order of the index on these columns.
     waiting: `
       SELECT to_json(destinations) AS destinations, json_agg(id::float8) AS ids, json_agg(bytes::float8) AS bytes
       FROM (
@@ -161,7 +161,7 @@ END $outbox$`,
   };
 }
 
-/** `IF NOT EXISTS` needs the privilege to create schemas even where there is this one, as there is a `public`. */
+/** Returns nothing for `public`: `IF NOT EXISTS` needs the privilege to create schemas even if the schema exists. */
 function createSchema(schema: string): string {
   if (schema === 'public') return '';
   const hint = '-- Leave the next line out where the schema exists and you may not create any.';

@@ -6,14 +6,14 @@ import { codesOf, INSUFFICIENT_PRIVILEGE } from './database-error.js';
 import { missingPrivileges } from './outbox-privileges.js';
 import type { OutboxTable } from './outbox-table.js';
 
-/** PostgreSQL's codes for a table that cannot be written to, with the words for them. */
+/** PostgreSQL's error codes for a table that cannot be written to, each with its description. */
 const TABLE_FAULTS: Readonly<Record<string, string>> = {
   '42P01': 'does not exist in the database of this transaction',
   '3F000': 'does not exist in the database of this transaction',
   '42703': 'is of another version',
 };
 
-/** Codes of other databases, for a statement that they do not understand. */
+/** Prefixes of the error codes with which other databases refuse the statement. */
 const OTHER_DATABASES: readonly (readonly [start: string, name: string])[] = [
   ['SQLITE_', 'SQLite'],
   ['ERR_SQLITE_', 'SQLite'],
@@ -21,8 +21,8 @@ const OTHER_DATABASES: readonly (readonly [start: string, name: string])[] = [
 ];
 
 /**
- * Writes messages into the outbox, with the caller's executor: the whole message as JSON text, with its terms beside its
- * own fields: also the marks by which its application knows it, and whether it has destinations at run time.
+ * Writes messages into the outbox, with the caller's executor. The whole message is stored as JSON text. Beside its own
+ * fields are its terms, the marks of its application, and whether the application has destinations at run time.
  */
 export class OutboxWriter implements MessageStore {
   constructor(
@@ -31,7 +31,7 @@ export class OutboxWriter implements MessageStore {
     private readonly looksUp: boolean,
   ) {}
 
-  /** Every error but that of a missing table is the executor's own, for callers that look at its code. */
+  /** Rejects with the executor's own error, for callers that look at its code, unless the outbox is set up wrongly. */
   async write(executor: OutboxExecutor, { source, message, terms }: StoredMessage): Promise<void> {
     const { marks, looksUp } = this;
     const ownTerms = { marks: marks.ofMessage(source), ...(looksUp && { looksUp }) };

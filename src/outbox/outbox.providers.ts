@@ -12,10 +12,10 @@ import type { Outbox } from './outbox.js';
 import { OutboxService } from './outbox.service.js';
 import { AnalyticsLogger } from '../shared/analytics-logger.js';
 
-/** Injection token of the outbox; `undefined` if the application has none. */
+/** Injection token of the outbox. Its value is `undefined` if the application has none. */
 export const OUTBOX = Symbol.for('nestjs-analytics:outbox');
 
-// An application without an outbox loads nothing of it.
+// An application without an outbox loads none of its code.
 async function createWriter(options: ResolvedOptions): Promise<MessageStore | undefined> {
   const { outbox, destinations } = options;
   if (outbox === undefined) return undefined;

@@ -3,7 +3,7 @@ import type { WhileOpen } from '../shared/application-end.js';
 import type { OutboxStatus } from './outbox-store.js';
 import type { Outbox } from './outbox.js';
 
-/** What waits in the outbox. */
+/** Reports what waits in the outbox. */
 export class OutboxService {
   constructor(
     private readonly outbox: WhileOpen<Outbox | undefined>,
@@ -11,8 +11,8 @@ export class OutboxService {
   ) {}
 
   /**
-   * Counts the rows of the outbox, over all processes. Where that takes long, it resolves to what was counted up to
-   * a minute ago.
+   * Counts the rows of the outbox, which all processes share. If counting takes long, resolves to a count that is up
+   * to a minute old.
    *
    * @throws OutboxNotConfiguredError, AnalyticsClosedError, or the error of a database that cannot be reached
    */

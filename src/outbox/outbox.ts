@@ -1,27 +1,27 @@
 import type { OutboxRelay } from './outbox-relay.js';
 import type { OutboxStatus, OutboxStore } from './outbox-store.js';
 
-/** How often rows are counted for those who only read memory, in milliseconds. */
+/** Time between two counts of the rows for readers of `latest`, in milliseconds. */
 const COUNT_INTERVAL = 10_000;
-/** A count that takes less is made again for whoever asks, in milliseconds. */
+/** A count that takes less than this many milliseconds is repeated for each call. */
 const QUICK_COUNT = 50;
 /**
- * Any other is used for this many times as long as it took, so that counting takes a tenth of the time, however many
- * rows there are and whoever asks: the relay works on the same connection …
+ * A slower count is reused for this many times as long as it took. Counting then takes a tenth of the time, however
+ * many rows and calls there are: the relay works on the same connection.
  */
 const MEMORY_FACTOR = 9;
-/** … and for this long at most, in milliseconds. */
+/** Longest time for which a count is reused, in milliseconds. */
 const MAX_MEMORY = 60_000;
-/** The end of the time to close is reserved for the connections: this share of it, … */
+/** Share of the closing time that is reserved for the connections. */
 const DISCONNECTING_SHARE = 0.1;
-/** … and this much at most, in milliseconds. */
+/** Maximum time that is reserved for the connections, in milliseconds. */
 const MAX_DISCONNECTING = 250;
 
 /** The outbox of a running application. */
 export class Outbox {
   private lastStatus: OutboxStatus | undefined;
   private counted: Promise<OutboxStatus> | undefined;
-  /** When it is counted again if somebody asks. */
+  /** Time until which the count is reused, by `performance.now()`. */
   private countedUntil = -Infinity;
   private timer: NodeJS.Timeout | undefined;
   private closing: Promise<void> | undefined;
@@ -30,7 +30,7 @@ export class Outbox {
     private readonly store: OutboxStore,
     /** `undefined` in a process that only produces. */
     private readonly relay: OutboxRelay | undefined,
-    /** Closes its connections within these milliseconds. */
+    /** Closes the connections within `timeout` milliseconds. */
     private readonly disconnect: (timeout: number) => Promise<void>,
   ) {}
 
@@ -40,15 +40,15 @@ export class Outbox {
     this.recount();
   }
 
-  /** Claims no more rows. */
+  /** Stops claiming rows. */
   stop(): void {
     this.relay?.stop();
     clearInterval(this.timer);
   }
 
   /**
-   * Ends within these milliseconds. What is in hand has most of them to get into the queue, and what is left
-   * stays in the table. A second call waits for the first.
+   * Closes the outbox within `patience` milliseconds. Most of this time is left for claimed rows to get into the
+   * queue. All other rows stay in the table. A second call waits for the first.
    */
   close(patience: number): Promise<void> {
     this.stop();
@@ -56,12 +56,12 @@ export class Outbox {
     return this.closing;
   }
 
-  /** What was counted last; `undefined` if the database did not answer. */
+  /** Result of the last count; `undefined` if the database did not answer. */
   get latest(): OutboxStatus | undefined {
     return this.lastStatus;
   }
 
-  /** Counts the rows, once for all who ask at the same time, or soon after it took long. */
+  /** Counts the rows. Calls at the same time, or soon after a slow count, share one count. */
   status(): Promise<OutboxStatus> {
     if (this.counted === undefined || performance.now() >= this.countedUntil) this.counted = this.count();
     return this.counted;
@@ -89,7 +89,7 @@ export class Outbox {
   }
 
   private readonly recount = (): void => {
-    // The relay logs that the database is away.
+    // The relay logs that the database cannot be reached.
     this.status().catch(() => undefined);
   };
 }

@@ -6,9 +6,9 @@ import type { RowTerms } from './row-terms.js';
 
 /** Why a row is left to other processes. */
 export interface ReasonToLeave {
-  /** What is written beside it. */
+  /** Text for the row's `problem`. */
   problem: string;
-  /** Whether it is another application's, for all that is known. */
+  /** Whether the row belongs to another application, as far as is known. */
   isOfOtherApplication?: boolean;
 }
 
@@ -31,7 +31,7 @@ const OF_OTHER_BODIES: ReasonToLeave = {
     'remove `meantFor` from its `message`',
 };
 
-/** Tells which rows this process can move, and must not leave to others. */
+/** Tells which rows this process can move, and which it must leave to others. */
 export class OwnRows {
   private readonly sources: readonly string[];
   private readonly marks: ApplicationMarks;
@@ -49,9 +49,9 @@ export class OwnRows {
   }
 
   /**
-   * Why a row is to be left to others; `undefined` if it is not.
+   * Returns why a row has to be left to other processes, or `undefined` if this process can move it.
    *
-   * @param isLeftInVain whether they have had their time to take it
+   * @param isLeftInVain whether other processes have had enough time to take the row
    */
   reasonToLeave(
     row: Pick<RowWithoutMessage, 'source' | 'destinations'>,
@@ -60,7 +60,7 @@ export class OwnRows {
   ): ReasonToLeave | undefined {
     const ownership = this.marks.ownershipOf(terms);
     if (ownership === 'other') return OF_OTHER_APPLICATION;
-    // This one's write key may have changed, and then nobody else takes it.
+    // The write key of this application may have changed. Then no other process takes the row.
     if (ownership === 'uncertain' && !isLeftInVain) return UNCERTAIN;
     if (!this.sources.includes(row.source)) return { problem: 'its source is unknown' };
     if (terms.meantFor?.some((id) => this.getsOtherBodies(id)) === true) return OF_OTHER_BODIES;
@@ -72,7 +72,7 @@ export class OwnRows {
   }
 }
 
-/** Whether a row may be left for other destinations than those of the options. */
+/** Whether a row may still have to go to destinations other than those in the options. */
 function isToBeLookedUp(
   { destinations }: Pick<RowWithoutMessage, 'destinations'>,
   { looksUp, meantFor = [] }: RowTerms,

@@ -7,18 +7,18 @@ import { importPg, ownSettings, type PostgresSettings, preparing } from '../queu
 import { PostgresSessions, READ_COMMITTED } from '../queue/postgres/session.js';
 import { within } from '../shared/within.js';
 
-/** One connection listens, one works. */
+/** Number of connections: one listens, and one runs statements. */
 const CONNECTIONS = 2;
 const CONNECT_TIMEOUT = 10_000;
-/** A connection that answers nothing for so long is closed, in milliseconds. */
+/** Milliseconds without an answer after which a connection is closed. */
 const QUERY_TIMEOUT = 10_000;
-/** How often a connection that only listens is asked for a sign of life, in milliseconds. */
+/** Time between two checks whether the listening connection is alive, in milliseconds. */
 const HEARTBEAT = 10_000;
 const LISTEN_AGAIN = 1_000;
-/** How long the server has to close its connections, in milliseconds. */
+/** Longest wait for the server to close the connections, in milliseconds. */
 const END_TIMEOUT = 250;
 
-/** The application's database on a server, on connections of its own. */
+/** The application's database on a server, used through separate connections. */
 export class PgDatabase implements OutboxDatabase {
   private readonly ending = new AbortController();
 
@@ -34,13 +34,13 @@ export class PgDatabase implements OutboxDatabase {
     const sessions = new PostgresSessions();
     const pool = new Pool({
       ...settings,
-      // Where the database has a stricter default, relays that claim rows at one time make each other's statements fail.
+      // With a stricter default isolation, relays that claim rows at the same time make each other's statements fail.
       ...preparing((client) => sessions.open(client, READ_COMMITTED)),
       max: CONNECTIONS,
       connectionTimeoutMillis: CONNECT_TIMEOUT,
       query_timeout: QUERY_TIMEOUT,
     });
-    // Whoever uses a client learns of its loss from the failing statement.
+    // The user of a client notices its loss when a statement fails.
     pool.on('error', () => undefined);
     pool.on('connect', (client) => {
       client.on('error', () => undefined);
@@ -60,7 +60,7 @@ export class PgDatabase implements OutboxDatabase {
     });
   }
 
-  /** Waits for no server that hangs. */
+  /** Closes the connections, even if the server hangs. */
   async close(timeout = END_TIMEOUT): Promise<void> {
     this.ending.abort();
     await within(timeout, this.pool.end());
@@ -73,13 +73,13 @@ export class PgDatabase implements OutboxDatabase {
       try {
         await this.listenOnce(channel, callback, signal);
       } catch {
-        // The table is polled meanwhile, and the failure of that is logged.
+        // The table is polled meanwhile. If polling fails as well, that is logged.
       }
       await pause(LISTEN_AGAIN, undefined, { signal, ref: false }).catch(() => undefined);
     }
   }
 
-  /** Rejects when the connection is lost, and resolves at the end. */
+  /** Listens until the connection is lost or the database is closed. Rejects if it cannot begin to listen. */
   private async listenOnce(
     channel: string,
     callback: (payload?: string) => void,
@@ -99,7 +99,7 @@ export class PgDatabase implements OutboxDatabase {
     try {
       client.on('notification', notified).on('error', lose).on('end', lose);
       await client.query(`LISTEN "${channel}"`);
-      // What was committed before is found as well.
+      // Rows that were committed before are found as well.
       callback();
       const ended = AbortSignal.any([signal, lost.signal]);
       if (!ended.aborted) await once(ended, 'abort');

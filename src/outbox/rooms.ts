@@ -1,4 +1,4 @@
-/** How many messages destinations take, less those that were chosen for them. */
+/** Tells how many messages each destination still takes, beyond those already chosen for it. */
 export class Rooms {
   private readonly left = new Map<string, number>();
 

@@ -1,30 +1,30 @@
 import type { SourceConnection } from '../client/router.js';
 import { DEFAULT_FAILED_RETENTION } from '../options/resolve-webhooks.js';
 
-/** The way of a row to one destination. */
+/** The route of a row to one destination. */
 export interface RowConnection extends Pick<SourceConnection, 'source' | 'destination' | 'failedRetention'> {
-  /** Those of the row, to a destination that this process does not know and so cannot mark. */
+  /** Marks of the row, if this process does not know the destination and so has no marks for it. */
   readonly marks?: string[] | undefined;
 }
 
 export interface RowConnectionsParts {
   /** Name of the source. */
   source: string;
-  /** Ids of the destinations of the options that its writer meant; `undefined` if it does not say so. */
+  /** Ids of the destinations in the options of the row's writer that take it; `undefined` if the row names none. */
   meantFor: readonly string[] | undefined;
-  /** Ids of those that are left, as a relay has found; `null` before one has looked. */
+  /** Ids of the destinations that are left, as a relay found; `null` before a relay has stored them. */
   left: readonly string[] | null;
-  /** By which its application knows it. */
+  /** Marks by which the row's application recognizes it. */
   marks: string[] | undefined;
-  /** Those that this process would mean; `undefined` if that is not known. */
+  /** Connections to destinations in this process's options; `undefined` if they are not known. */
   configured: readonly SourceConnection[] | undefined;
-  /** The same with those at run time. */
+  /** The same, with connections to destinations at run time. */
   found: readonly SourceConnection[];
 }
 
 /**
- * Where a row goes. One that names what is left of its destinations goes to each of them, as a message in the queue
- * does: the worker keeps it for one that was disabled since, and drops it for one that was deleted.
+ * Returns where a row goes. A row that names the destinations that are left goes to each of them, like a message in the
+ * queue. The worker keeps it for a destination that was disabled since, and drops it for a deleted destination.
  */
 export function rowConnections({ left, ...parts }: RowConnectionsParts): readonly RowConnection[] {
   const routed = routedConnections(parts);
@@ -32,7 +32,7 @@ export function rowConnections({ left, ...parts }: RowConnectionsParts): readonl
   const { source, meantFor, marks } = parts;
   const known = new Map(routed.map((connection) => [connection.destination, connection]));
   return Array.from(new Set(left), (destination) => {
-    // The id of a destination at run time is unique, so that its messages have no marks.
+    // The id of a destination at run time is unique, so its messages have no marks.
     const isOfRunTime = meantFor?.includes(destination) === false;
     const unknown = { source, destination, failedRetention: DEFAULT_FAILED_RETENTION };
     return known.get(destination) ?? (isOfRunTime ? unknown : { ...unknown, marks });
@@ -40,9 +40,9 @@ export function rowConnections({ left, ...parts }: RowConnectionsParts): readonl
 }
 
 /**
- * Where a row goes whose writer says what it meant: as with a call that is queued at once, the options of the writer
- * count for the destinations that they name. During a deploy, its version may know some that this one does not, and a
- * job for them waits for a worker that does. Destinations at run time are those that are found.
+ * Returns where a row goes according to `meantFor`. As with a call that is queued at once, the options of the writer
+ * decide which of their destinations take the row. During a deploy, the writer may know destinations that this process
+ * does not know. A job for them waits for a worker that does. Destinations at run time are those that are found.
  */
 function routedConnections({
   source,

@@ -19,32 +19,35 @@ import type { OwnRows, ReasonToLeave } from './own-rows.js';
 import { rowConnections } from './row-connections.js';
 import { isId, type RowTerms, termsIn } from './row-terms.js';
 
-/** When a row is read again that this process does not know, or whose destinations could not be looked up, in milliseconds, … */
+/**
+ * Shortest time until a row is read again if this process does not know it or could not look up its destinations, in
+ * milliseconds.
+ */
 const READ_AGAIN_AFTER = 5_000;
-/** … at the latest, … */
+/** Longest time until such a row is read again, in milliseconds. */
 const LONGEST_REST = 300_000;
-/** … and the time between two of them. Each is written twice when it is read. */
+/** Time between two such rows, in milliseconds. Each row is written twice when it is read. */
 const REST_INTERVAL = 1;
-/** How long rows of a tenant whose look-up took too long do not wait for another one, in milliseconds. */
+/** Time after a slow look-up in which rows of that tenant do not wait for another look-up, in milliseconds. */
 const LEFT_ALONE = 5_000;
-/** How long rows wait for their destinations to be looked up, in milliseconds: all others wait with them. */
+/** Longest wait of rows for their destinations to be looked up, in milliseconds. All other rows wait with them. */
 const LOOKUP_PATIENCE = 1_000;
 
-/** What is kept of a row until it is moved. Its message is not: as an object it takes far more memory than its JSON. */
+/** Parts of a row that are kept until it is moved. As an object, its message takes far more memory than its JSON. */
 interface ReadRow extends RowTerms {
   row: RowWithoutMessage;
-  /** The deletion that it is, where that has more to do than to reach destinations. */
+  /** Deletion in the row that has to be stored, besides reaching destinations; `undefined` for any other row. */
   deletion: DeletionOfUser | undefined;
-  /** What is shown of it; `undefined` if nobody watches, or if it was shown when its destinations were found. */
+  /** The call to show; `undefined` if nobody watches, or if it was shown when its destinations were found. */
   call: LiveCall | undefined;
-  /** When it was written, in milliseconds since the epoch. */
+  /** Time at which the row was written, in milliseconds since the epoch. */
   writtenAt: number;
 }
 
-/** What is to happen to a row. `full`: ids of the destinations that take it when they have room. */
+/** Decision about a row. `full`: ids of the full destinations, which take the row when they have room. */
 export type RowDecision =
   | ({ kind: 'move'; move: Move } & ReadRow)
-  /** The others are full. */
+  /** Some of its destinations are full. */
   | ({ kind: 'move in part'; move: Move; full: string[] } & ReadRow)
   /** All of its destinations are full. */
   | ({ kind: 'wait for room'; full: string[] } & ReadRow)
@@ -52,19 +55,19 @@ export type RowDecision =
   | ({
       kind: 'wait';
       delay: number;
-      /** What is written beside it; nothing where whoever looks up logs why that failed. */
+      /** Text for the row's `problem`; none if the code that looks up logs the failure. */
       problem?: string;
     } & ReadRow)
-  /** This process does not know it, or its deletion is not stored yet. */
+  /** This process does not know the row, or its deletion is not stored yet. */
   | {
       kind: 'leave alone';
       row: RowWithoutMessage;
       delay: number;
-      /** What is written beside it; nothing for one that this process knows. */
+      /** Text for the row's `problem`; none if this process knows the row. */
       problem?: string;
       isOfOtherApplication?: boolean | undefined;
     }
-  /** No destination takes it. */
+  /** No destination takes the row. */
   | ({ kind: 'drop' } & ReadRow)
   | { kind: 'set aside'; row: RowWithoutMessage; problem: string };
 
@@ -72,7 +75,7 @@ export interface RowReaderParts {
   client: Pick<AnalyticsClient, 'outgoing' | 'configured' | 'ownerOf' | 'abandon' | 'live' | 'deletions'>;
   backlogs: Pick<BacklogCounter, 'roomFor'>;
   own: Pick<OwnRows, 'reasonToLeave'>;
-  /** Milliseconds that a row which this process does not know is left to other versions of the application. */
+  /** Milliseconds for which a row that this process does not know is left to other versions of the application. */
   unknownTimeout: number;
 }
 
@@ -95,7 +98,7 @@ export class RowReader {
     for (const row of rows) {
       if (!this.turns.hasTime) await this.turns.take();
       const decision = Promise.resolve(this.read(row));
-      // It may reject before the last row is read, which is when its error is dealt with.
+      // It may reject before the last row is read. `Promise.all` handles its error only after that.
       decision.catch(() => undefined);
       decisions.push(decision);
     }
@@ -110,7 +113,7 @@ export class RowReader {
     if (row.destinations?.every(isId) === false) {
       return { kind: 'set aside', row, problem: 'its `destinations` contain something other than ids' };
     }
-    // The clock of the database may be another one.
+    // The database's clock may differ from this process's clock.
     const writtenAt = Math.trunc(Date.now() - row.age);
     try {
       const stored: unknown = JSON.parse(text);
@@ -127,7 +130,7 @@ export class RowReader {
     row: RowWithoutMessage,
     { problem, isOfOtherApplication }: ReasonToLeave,
   ): RowDecision {
-    // It names destinations once a relay of its application has read it, and may wait for room at them for long.
+    // A row names destinations once a relay of its application has read it, and may wait long for room at them.
     const isKnownToOthers = isOfOtherApplication === true && row.destinations !== null;
     if (!isKnownToOthers && this.isLeftInVain(row)) return { kind: 'set aside', row, problem };
     const delay = this.rest(problem);
@@ -135,7 +138,7 @@ export class RowReader {
     return { kind: 'leave alone', row, delay, problem: note, isOfOtherApplication };
   }
 
-  /** Whether processes that know a row have had their time to take it. */
+  /** Whether processes that know a row have had enough time to take it. */
   private isLeftInVain(row: RowWithoutMessage): boolean {
     return new LeftRow(row).leftFor >= this.parts.unknownTimeout;
   }
@@ -168,7 +171,7 @@ export class RowReader {
     return { kind: 'wait', ...read, delay: this.rest(owner) };
   }
 
-  /** It waits for another version of the application, or for what its function needs. */
+  /** Makes a row wait for another version of the application, or for what the application's function needs. */
   private waitingFor({ message: problem }: TenantThrew, read: ReadRow): RowDecision {
     return { kind: 'wait', ...read, delay: this.rest(problem), problem };
   }
@@ -194,8 +197,8 @@ export class RowReader {
   }
 
   /**
-   * The route once it is looked up, or why nobody knows whose it is; `undefined` if the look-up fails or takes too long,
-   * since it may never end.
+   * Resolves to the route, or to the reason why the row's tenant is not known. Resolves to `undefined` if the look-up
+   * fails or takes too long, since it may never end.
    */
   private async answer(owner: string, route: Promise<Route>): Promise<Route | TenantThrew | undefined> {
     try {
@@ -205,12 +208,12 @@ export class RowReader {
       this.leaveAlone(owner);
       return undefined;
     } catch (error) {
-      // It is tried again. Whoever looks up logs why that failed.
+      // The look-up is tried again. The code that looks up logs the failure.
       return error instanceof TenantThrew ? error : undefined;
     }
   }
 
-  /** Milliseconds until a row is read again: the longer, the more rows wait for the same. */
+  /** Returns the milliseconds until a row is read again: the more rows wait for the same thing, the longer. */
   private rest(awaited: string): number {
     const now = Date.now();
     return this.looks.next(awaited, now) - now;
@@ -222,7 +225,7 @@ export class RowReader {
   }
 }
 
-/** Why a message cannot be read, without anything of what is in it. */
+/** Returns why a message cannot be read, without any of its contents. */
 function problemIn(error: unknown): string {
   return error instanceof AnalyticsError ? error.message : `it is not JSON (${thrownAt(error)})`;
 }

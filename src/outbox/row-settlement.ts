@@ -6,9 +6,9 @@ import { NEVER_CLAIMED } from './outbox-table.js';
 import type { RowDecision } from './row-reader.js';
 import { waitingGroups } from './waiting-groups.js';
 
-/** How long a deletion may take to be stored, in milliseconds: all rows wait with it. */
+/** Longest wait for a deletion to be stored, in milliseconds. All rows wait with it. */
 const STORING_PATIENCE = 1_000;
-/** When the row of one that took longer is read again, in milliseconds. */
+/** Time until the row of a deletion that took longer is read again, in milliseconds. */
 const BEGIN_AGAIN_AFTER = 5_000;
 
 export interface RowSettlementParts {
@@ -17,21 +17,21 @@ export interface RowSettlementParts {
   log: OutboxLog;
 }
 
-/** Does what was decided for rows: deletions first, the rest once what can be moved of them is in the queue. */
+/** Carries out decisions about rows: first begins deletions, then does the rest once rows to move are in the queue. */
 export class RowSettlement {
   constructor(private readonly parts: RowSettlementParts) {}
 
   /**
-   * Begins deletions, before their rows can go: a process may die or close at any moment. Returns the decisions; a
-   * row whose deletion is not stored is left alone.
+   * Begins deletions before their rows can be deleted, since a process may die or close at any moment. Resolves to the
+   * decisions. A row whose deletion is not stored is left alone.
    */
   begin(decisions: readonly RowDecision[]): Promise<RowDecision[]> {
     return Promise.all(decisions.map((decision) => this.begun(decision)));
   }
 
   /**
-   * Shows rows whose destinations are known to those who watch. One that has to wait for room at some of them is read
-   * again, and not shown again. Returns the ids of those that can be deleted.
+   * Shows rows whose destinations are known, if anybody watches. A row that has to wait for room at some of them is
+   * read again, but not shown again. Returns the ids of the rows that can be deleted.
    */
   tell(decisions: readonly RowDecision[]): number[] {
     const done: number[] = [];
@@ -45,7 +45,7 @@ export class RowSettlement {
     return done;
   }
 
-  /** Stores what becomes of the rows that stay. */
+  /** Stores the decisions about the rows that stay. */
   async store(decisions: readonly RowDecision[]): Promise<void> {
     const { store, log } = this.parts;
     await store.postponeEach(
@@ -71,9 +71,9 @@ export class RowSettlement {
   }
 
   /**
-   * A deletion has more to do than to reach destinations, and waits for none of them. It is begun when the row
-   * is looked at for the first time, and when its destinations are known, since a process may die in between;
-   * afterwards the row names those that are left.
+   * Begins a deletion, which does more than reach destinations, and waits for none of them. It is begun when the row
+   * is read for the first time, and again when its destinations are known, since a process may die in between. After
+   * that, the row names the destinations that are left.
    */
   private async begun(decision: RowDecision): Promise<RowDecision> {
     if (decision.kind === 'set aside' || decision.kind === 'leave alone') return decision;
@@ -84,7 +84,7 @@ export class RowSettlement {
     const where = { source: row.source, tenant, isOfAllSources, isOfAllTenants };
     const isStored = await within(STORING_PATIENCE, deletions.onTaken(deletion, where, writtenAt));
     if (isStored === true) return decision;
-    // Where this process closes, another one may take the row at once.
+    // If this process closes, another process may take the row at once.
     return { kind: 'leave alone', row, delay: isStored === undefined ? BEGIN_AGAIN_AFTER : 0 };
   }
 }

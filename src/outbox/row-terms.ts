@@ -1,21 +1,21 @@
 import { isJsonObject } from '../messages/value-kind.js';
 
-/** No database stores others in a job. */
+/** Matches texts that every database can store in a job. */
 const STORABLE = /^[^\0\p{Cs}]+$/u;
 
-/** What a row says beside its message. */
+/** What a row holds beside its message. */
 export interface RowTerms {
-  /** Whose event it is, where the call or its source has said so. */
+  /** Tenant of the event, if the call or its source names one. */
   tenant: string | undefined;
-  /** Of a deletion: whether it was made for all sources. */
+  /** For a deletion: whether it is for all sources. */
   isOfAllSources: boolean;
-  /** Of a deletion: whether it was made for all tenants, whosever message it is. Older versions do not say so. */
+  /** For a deletion: whether it is for all tenants, whatever its message's tenant. Older versions do not write this. */
   isOfAllTenants: boolean;
-  /** Ids of the destinations of the options that take it, as its writer found. Older versions write none. */
+  /** Ids of the destinations in the options that take the message, as its writer found. Older versions write none. */
   meantFor: readonly string[] | undefined;
-  /** Whether its destinations at run time are to be looked up. Older versions do not say so. */
+  /** Whether destinations at run time have to be looked up. Older versions do not write this. */
   looksUp: boolean;
-  /** By which its application knows it. Older versions write none. */
+  /** Marks by which the row's application recognizes it. Older versions write none. */
   marks: string[] | undefined;
 }
 
@@ -26,7 +26,7 @@ export function termsIn(stored: unknown): RowTerms {
   const ids = textsIn(meantFor);
   return {
     tenant: typeof tenant === 'string' ? tenant : undefined,
-    // To older versions, each deletion was one of all sources.
+    // In older versions, each deletion was for all sources.
     isOfAllSources: isOfAllSources !== false,
     isOfAllTenants: isOfAllTenants === true,
     meantFor: ids && [...new Set(ids)],

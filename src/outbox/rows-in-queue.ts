@@ -5,12 +5,12 @@ import { CLAIM, type OutboxStore, RENEWAL } from './outbox-store.js';
 const PROBLEM = 'It is in the queue, but a trigger or row security keeps it from being deleted.';
 
 /**
- * Rows that are in the queue, until they are deleted. A relay that claims no others meanwhile moves none of them
- * again, and has no more of them than it claims at once.
+ * Rows that are in the queue, until they are deleted. The relay claims no other rows meanwhile. So it moves none of
+ * these rows again, and has no more of them than it claims at once.
  */
 export class RowsInQueue {
   private ids: number[] = [];
-  /** By the monotonic clock. */
+  /** Time of the last renewal, by the monotonic clock. */
   private renewedAt = -Infinity;
 
   constructor(
@@ -32,18 +32,18 @@ export class RowsInQueue {
       throw new RemovalError(cause);
     }
     if (this.ids.length === 0) return;
-    // Their claim would end, and they would be moved again for ever.
+    // Otherwise their claim would end, and they would be moved again and again.
     await this.store.setAside(this.ids, PROBLEM);
     this.log.kept(this.store.table.name, this.ids.length);
     this.ids = [];
   }
 
-  /** Keeps the rows from other relays. */
+  /** Keeps the rows claimed, so that no other relay takes them. */
   private async renew(): Promise<void> {
     const now = performance.now();
     if (now - this.renewedAt < RENEWAL) return;
     this.renewedAt = now;
-    // If it fails, another process may move the rows as well, as the same jobs.
+    // If this fails, another process may move the rows as well, as the same jobs.
     await this.store.postpone(this.ids, CLAIM).catch(() => undefined);
   }
 }

@@ -18,18 +18,18 @@ import type { MessageType } from '../messages/message.types.js';
 export interface CallSources<D extends DeleteParams> {
   /** Name of the source of all calls but `delete`. */
   source: string;
-  /** Whose events they are, where the caller has said so. */
+  /** Tenant of the events, if the caller names one. */
   tenant: string | undefined;
-  /** Names of the sources that a deletion is for. @throws UnknownSourceError */
+  /** Returns the sources that a deletion is for. @throws UnknownSourceError */
   ofDeletion(params: D): DeletionSources;
 }
 
 /**
  * The analytics client in a transaction of the caller. Each call does what the same call of
- * `AnalyticsService` does, but stores the message in the outbox with the caller's executor: it is delivered if
- * the transaction is committed, and it never was if the transaction is rolled back. Each resolves to the
- * messageId once the row is written, and rejects with what `AnalyticsService` throws, or with the executor's
- * own error.
+ * `AnalyticsService` does, but stores the message in the outbox with the caller's executor. The message is
+ * delivered if the transaction is committed, and discarded if the transaction is rolled back. Each call resolves
+ * to the messageId once the row is written, and rejects with what `AnalyticsService` throws, or with the
+ * executor's own error.
  */
 export class TransactionalAnalytics<D extends DeleteParams = DeleteParams> {
   private readonly store: MessageStore;
@@ -73,7 +73,7 @@ export class TransactionalAnalytics<D extends DeleteParams = DeleteParams> {
     return this.write(this.sources.source, 'group', params);
   }
 
-  /** Links an identity to another one. */
+  /** Links one identity to another. */
   alias(params: AliasParams): Promise<string> {
     return this.write(this.sources.source, 'alias', params);
   }
@@ -89,7 +89,7 @@ export class TransactionalAnalytics<D extends DeleteParams = DeleteParams> {
     return messageId;
   }
 
-  /** Everything is checked and copied before the first statement. */
+  /** Writes a message. Everything is checked and copied before the first statement. */
   private async write<T extends MessageType>(
     source: string,
     type: T,

@@ -9,34 +9,34 @@ import {
 import { Rooms } from './rooms.js';
 import type { RowDecision } from './row-reader.js';
 
-/** Rows that are read at once. */
+/** Number of rows that are read at once. */
 const PAGE = 5_000;
-/** Pause between two pages, in milliseconds, … */
+/** Pause between two pages, in milliseconds. */
 const INTERVAL = 1_000;
-/** … and while no row waits. */
+/** Pause while no row waits, in milliseconds. */
 const IDLE_INTERVAL = 2_000;
 
 interface WaitingRow {
   id: number;
-  /** Bytes of its message. */
+  /** Bytes of the row's message. */
   bytes: number;
   destinations: string[] | null;
 }
 
 /**
- * Rows whose destinations are all full. Nothing is written to them, however many there are, until one of their
- * destinations has room: they are only read, page after page, and no more are claimed than there is room for.
- * All that they wait for is in the table and in the queue, so that any process goes on with them.
+ * Rows whose destinations are all full. Until one of their destinations has room, nothing is written to them, however
+ * many there are: they are only read, page after page. No more rows are claimed than there is room for. All state is in
+ * the table and in the queue, so any process can go on with these rows.
  */
 export class WaitingRows {
-  /** What is left of a page. */
+  /** Rows that are left of the current page. */
   private page: WaitingRow[] = [];
   /** Id of the last row of that page; 0 if it was the last page. */
   private after = 0;
-  /** When it goes on, by the monotonic clock. */
+  /** Time from which rows may be claimed again, by the monotonic clock. */
   private nextAt = -Infinity;
   private isRoomKnown = false;
-  /** How many of the claimed rows are to be moved for it to go on at once. */
+  /** Number of claimed rows that have to be moved for the next claim to follow at once. */
   private many = Infinity;
 
   constructor(
@@ -44,12 +44,12 @@ export class WaitingRows {
     private readonly backlogs: Pick<BacklogCounter, 'start' | 'roomFor'>,
   ) {}
 
-  /** Milliseconds until it goes on. */
+  /** Milliseconds until rows may be claimed again. */
   get pause(): number {
     return Math.max(this.nextAt - performance.now(), 0);
   }
 
-  /** Takes rows for which there is room, if it is time. */
+  /** Claims rows for which there is room, if the pause is over. */
   async claim(limit: ClaimLimit): Promise<OutboxRow[]> {
     if (this.pause > 0) return [];
     if (!this.isRoomKnown) {
@@ -68,20 +68,20 @@ export class WaitingRows {
     return ids.length === 0 ? [] : this.store.claimWaiting(CLAIM, ids);
   }
 
-  /** Learns what became of the claimed rows. Where there was room for many, it goes on at once. */
+  /** Takes the decisions about the claimed rows. If many were moved, the next claim follows at once. */
   settled(decisions: readonly RowDecision[]): void {
     const moved = decisions.filter((decision) => 'move' in decision || decision.kind === 'drop');
     if (moved.length >= this.many) this.nextAt = -Infinity;
   }
 
-  /** Until it is known, there seems to be room everywhere. A queue that is away may not answer for long. */
+  /** Does not wait, since an unreachable queue may take long. Until it answers, there seems to be room everywhere. */
   private askForRoom(): void {
     void this.backlogs.start().then((isKnown) => {
       this.isRoomKnown = isKnown;
     });
   }
 
-  /** Keeps those rows of a page for which there is room. */
+  /** Keeps the rows of a page for which there is room. */
   private turnTo(groups: readonly SizedWaitingGroup[]): void {
     const ids = groups.flatMap((group) => group.ids);
     this.after = ids.length < PAGE ? 0 : Math.max(...ids);
@@ -94,7 +94,7 @@ export class WaitingRows {
       .sort((a, b) => a.id - b.id);
   }
 
-  /** Ids of rows for which there is room, in the order in which they were written. */
+  /** Returns the ids of rows for which there is room, in the order in which they were written. */
   private takeFromPage(limit: ClaimLimit): number[] {
     const rooms = new Rooms(this.roomFor);
     const found: number[] = [];

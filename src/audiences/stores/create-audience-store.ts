@@ -1,7 +1,7 @@
 import type { AudienceStore } from '../../options/audience-store.js';
 import type { QueueStorage } from '../../queue/queue-backend.js';
 
-/** The store in the queue's own database. Only the code for that one is loaded. */
+/** Creates the store in the queue's own database. Loads only the code for that database. */
 export async function createAudienceStore(storage: QueueStorage): Promise<AudienceStore> {
   if (storage.kind === 'redis') {
     const { RedisAudienceStore } = await import('./redis-audience-store.js');

@@ -2,8 +2,8 @@ import { missingColumn, SCHEMA } from '../../queue/postgres/own-tables.js';
 
 /**
  * A recorded user has a `value`. A user in doubt has a `doubt`: the new value, or an empty text for a user
- * who is to leave. `generation` is the one in which a user was last seen. It has no index, so that marking a
- * million users as seen does not write one.
+ * who is to leave. The `generation` of a member is the generation in which the user was last seen. The column
+ * has no index, so that marking a million users as seen writes no index entries.
  */
 export const TABLES = `
   CREATE TABLE IF NOT EXISTS ${SCHEMA}.audience (
@@ -36,9 +36,9 @@ export const CHANGES =
   missingColumn(`${SCHEMA}.audience`, 'earlier_sources', 'text[]');
 
 /**
- * One statement is one transaction. A fenced statement begins by locking the row of the lock ($1 trait, $2
- * token), so that nobody else can take it until the statement ends. If the lock is not held, `held` is empty
- * and nothing is done.
+ * Each statement is one transaction. A fenced statement begins by locking the row of the lock ($1 trait, $2
+ * token), so that nobody else can take the lock until the statement ends. If the lock is not held, `held` is
+ * empty and nothing is done.
  */
 const HELD = `
   audience AS (SELECT id, generation FROM ${SCHEMA}.audience WHERE trait = $1),
@@ -66,8 +66,8 @@ export const LIST = `
 export const FIND = `${LIST} WHERE trait = $1`;
 
 /**
- * $1 trait, $2 kind, $3 token, $4 milliseconds. A lock that ends much later was taken before the clock was set back. Whoever
- * holds it all the same hears that it is lost.
+ * $1 trait, $2 kind, $3 token, $4 milliseconds. A lock that expires much later than that was taken before the clock
+ * was set back, and is taken over. A process that still holds it learns that it is lost.
  */
 export const LOCK = `
   INSERT INTO ${SCHEMA}.audience_lock AS l (trait, kind, token, expires_at) VALUES ($1, $2, $3, ${until('$4')})
@@ -124,7 +124,7 @@ export const WITHDRAW = `
   SELECT ${IS_HELD}, coalesce(json_agg(user_id), '[]') AS users FROM found`;
 
 /**
- * $3 how many users to look at, seen or not; $4 the user to start after. A statement that skipped a million
+ * $3 number of users to look at, seen or not; $4 the user to start after. A statement that skipped a million
  * seen users would block everything else in an embedded database.
  */
 export const UNSEEN = `
@@ -147,7 +147,7 @@ export const SETTLE = `
   )
   SELECT ${IS_HELD}`;
 
-/** $1 trait, $2 limit, $3 the user to start after. It looks at no more users than the limit. */
+/** $1 trait, $2 number of users to look at, $3 the user to start after. */
 export const MEMBERS = `
   WITH page AS (
     SELECT user_id, value FROM ${SCHEMA}.audience_member
@@ -160,8 +160,8 @@ export const MEMBERS = `
 
 /**
  * $3 limit: a statement that deletes millions would block everything else in an embedded database. $4 the user to
- * start after: from the beginning, each statement would pass all rows that the ones before have deleted. The users
- * are an array: a join reads the whole table where nobody has analyzed it.
+ * start after: from the beginning, each statement would pass all rows that earlier statements have deleted. The users
+ * are an array, since a join reads the whole table if it was never analyzed.
  */
 export const DROP_MEMBERS = `
   WITH ${HELD}, batch AS MATERIALIZED (

@@ -15,8 +15,8 @@ import type {
 import * as statements from './postgres-audience-statements.js';
 
 /**
- * Users in one statement. The embedded database needs about 30 µs for each, and other statements wait for as
- * long.
+ * Users per statement. The embedded database needs about 30 µs for each user, and other statements wait
+ * meanwhile.
  */
 const BATCH = 250;
 /** Users that one statement looks at. Users that it does not change cost little. */
@@ -26,7 +26,7 @@ const LOOK = 1_000;
  * its next users. The server's autovacuum may come too late, and an embedded database has none.
  */
 const ANALYZE_AFTER = 10_000;
-/** Statements per page at most. After that the lock is released, even if the page is not full. */
+/** Maximum number of statements per page. Then the lock is released, even if the page is not full. */
 const MAX_LOOKS = 10;
 
 type SqlPool = Extract<QueueStorage, { kind: 'postgres' }>['pool'];
@@ -51,7 +51,7 @@ interface UsersRow extends FencedRow {
 /** Stores membership on the queue's PostgreSQL, server or embedded. */
 export class PostgresAudienceStore implements AudienceStore {
   private readonly tables: OwnTables;
-  /** Users that were changed since the table was analyzed. */
+  /** Number of users that were changed since the table was last analyzed. */
   private changed = 0;
 
   constructor(pool: SqlPool) {

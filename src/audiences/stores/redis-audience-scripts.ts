@@ -1,15 +1,15 @@
 import { RedisScript } from '../../queue/redis/redis-script.js';
 
 /**
- * Keys of an audience. `members`: a sorted set of the recorded users, by the generation in which they were
- * last seen or found unseen. `values`: a hash of their values, except `true`. `doubts`: a hash of the users in doubt
- * with that generation, a colon, and their new value, empty for those who are to leave; in version 0.1.0 the value alone.
- * `generation`: the current one.
+ * Keys of an audience. `members`: a sorted set of the recorded users, scored by the generation in which they were
+ * last seen or found unseen. `values`: a hash of their values, except `true`. `doubts`: a hash of the users in doubt.
+ * Each is stored with that generation, a colon, and the new value, which is empty for a leaving user; in version
+ * 0.1.0, with the new value alone. `generation`: the current generation.
  */
 const KEYS = 'local members, values, doubts, generation = KEYS[2], KEYS[3], KEYS[4], KEYS[5]\n';
 
 /**
- * Ends a script with nil if the lock is not held. The lock is its first key, the token its first argument.
+ * Ends a script with nil if the lock is not held. The lock is the first key, and the token is the first argument.
  */
 const FENCE = `if redis.call('GET', KEYS[1]) ~= ARGV[1] then return false end\n`;
 
@@ -44,7 +44,7 @@ export const LIST = new RedisScript(`return redis.call('HVALS', KEYS[1])`);
 export const UNREGISTER = new RedisScript(`return redis.call('HDEL', KEYS[1], ARGV[1])`);
 
 /**
- * Keys: lock, mark that another process wants the lock. Arguments: token, duration. A mark is left for a
+ * Keys: lock, mark that another process wants the lock. Arguments: token, duration. The mark expires after a
  * second.
  */
 export const LOCK = new RedisScript(`
@@ -100,12 +100,12 @@ export const WITHDRAW = fenced(`
   end
   return found`);
 
-/** Where a page of users begins after all who were left in doubt. */
+/** Start of a page that follows all users who were left in doubt. */
 export const AFTER_DOUBTS = 'members';
 
 /**
- * Arguments: token, limit, where it begins: a cursor of `HSCAN`, or `AFTER_DOUBTS`. Begins with users who were left
- * in doubt and have not been offered since. Whoever is found is not found again in this generation, settled or not.
+ * Arguments: token, limit, start of the page: a cursor of `HSCAN`, or `AFTER_DOUBTS`. First finds users who were left
+ * in doubt and have not been offered since. A user is not found again in the same generation, settled or not.
  */
 export const WITHDRAW_UNSEEN = fenced(`
   local limit = tonumber(ARGV[2])
