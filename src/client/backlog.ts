@@ -14,7 +14,7 @@ export interface TakenCall {
   readonly source: string;
   /** Tenant of the event, if the call or the source names one. */
   readonly tenant: string | undefined;
-  /** `undefined` while nobody watches, and while the call waits for its destinations. */
+  /** `undefined` if nobody watched at the time of the call, or if its destinations had to be looked up. */
   readonly message: AnalyticsMessage | undefined;
   /** What is shown of the message, if `message` itself is not kept. */
   readonly shown?: ShownMessage | undefined;

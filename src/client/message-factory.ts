@@ -14,7 +14,7 @@ export interface MessageFactoryOptions {
   callContext?: () => JsonObject | undefined;
   /** Tenants that sources are bound to, by the name of the source, whatever its messages say. */
   sourceTenants?: ReadonlyMap<string, string> | undefined;
-  /** Whether messages go to another tracking API, which counts context that is added here. @default false */
+  /** Whether messages go to another tracking API, whose size limit includes context added here. @default false */
   isForwarding?: boolean;
 }
 

@@ -182,7 +182,7 @@ export class ReceivedMessages {
       const isOneTooMany = tenant !== '' && tenants > MAX_OVERDUE;
       if (!isOneTooMany && !this.core.isCrowded) continue;
       this.core.withdraw(rest.after, last);
-      // Not to be searched again for the next of perhaps thousands of tenants in the request.
+      // The request may have thousands more tenants, for which these numbers need not be searched again.
       rest.after = Math.max(rest.after, last);
       this.overdue.delete(key);
       if (tenant !== '') tenants--;

@@ -8,8 +8,8 @@ export interface Deletion {
   /** When the user was deleted, in milliseconds since the epoch. */
   at: number;
   /**
-   * Data needed to carry out the deletion, in one line. It is dropped once that is done. If the user is deleted several
-   * times before, each task of the key has a line.
+   * Data needed to carry out the deletion, in one line. The data is dropped once that is done. If the user is deleted
+   * several times before that, each different task of the key has a line.
    */
   task: string;
 }

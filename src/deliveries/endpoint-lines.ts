@@ -20,7 +20,7 @@ export interface EndpointLine {
 
 /** Maximum number of lines about a URL within a minute. Further lines are summed up, once a minute. */
 const LINES = 4;
-/** Maximum number of lines a minute about all URLs of a destination, without summaries. Five URLs write fewer. */
+/** Maximum number of lines a minute about a destination, without summaries. Its URLs, at most five, write fewer. */
 const LINES_OF_DESTINATION = 25;
 /** Maximum number of lines a minute, with summaries, about destinations added at run time. There may be thousands. */
 const LINES_OF_OTHERS = 100;

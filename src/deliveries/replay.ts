@@ -24,8 +24,8 @@ export class Replay {
   }
 
   /**
-   * Whether a message is delivered again. Looking up a skipped destination again for each of its jobs could take
-   * seconds each time, while all others wait.
+   * Whether a message is selected and its destination is not skipped. Looking up a skipped destination again for each
+   * of its jobs could take seconds each time, while all others wait.
    */
   readonly matches = (message: KeptMessage): boolean =>
     !this.left.has(message.destination) && this.isMatching(message);

@@ -128,7 +128,7 @@ export class DeliveryReporter {
     );
   }
 
-  /** Reports a job that this worker does not know, and puts back for other workers. */
+  /** Reports a job that is put back for other workers, since this worker does not know it. */
   leftToOthers(what: string, timeout: number): void {
     this.lines.write(
       'warn',

@@ -13,8 +13,8 @@ export class QueueWrites {
   constructor(private readonly onFailed: (error: unknown) => void) {}
 
   /**
-   * Tries a write until it succeeds or the job has to end. After an error that is not due to the queue's state, such as
-   * a missing job, the write is not tried again.
+   * Tries a write until it succeeds. Gives up when the job has to end, after `MOST_TRIES`, or after an error that is
+   * not due to the queue's state, such as a missing job, but never while `isBusy`.
    *
    * @param isBusy whether more of the job is on its way, so that the job cannot end yet
    */

@@ -14,7 +14,7 @@ export function refusedUrls({ outcomes }: Answered): readonly string[] {
   return outcomes.filter((outcome) => outcome.class === 'permanent').map(({ url }) => url);
 }
 
-/** Returns the hashes of the URLs that have refused each of these messages for good, in their order. */
+/** Returns the hashes of the URLs that have refused each of these messages for good, sorted, to be used as a key. */
 export function urlsThatRefusedAll([first, ...others]: readonly Answered[]): string[] {
   if (first === undefined) return [];
   const refused = [...refusedUrls(first)].sort();

@@ -30,8 +30,8 @@ const LAST_ATTEMPT_SHARE = 1 / 14_400;
 const JITTER = 0.2;
 
 /**
- * How long after the window a last attempt that could not leave this process is repeated: an eighth of the window, and
- * at least a minute.
+ * Time after the window during which a last attempt that could not leave this process is repeated: an eighth of the
+ * window, and at least a minute.
  */
 const UNSENT_SHARE = 1 / 8;
 const SHORTEST_UNSENT = 60_000;

@@ -121,8 +121,8 @@ function batchBody(bodies: readonly string[]): Buffer {
  * Returns a function that tells, by index, what becomes of the messages of a batch that an accepted request refused. A
  * message for a full destination may be taken later.
  *
- * @param text the beginning of the answer. If the list is cut off, all messages after its last complete entry count as
- *   refused: a message that is kept in vain can be replayed, a lost message cannot. If any entry is for a full
+ * @param text the beginning of the answer. If the list is cut off, all messages from its last complete index onwards
+ *   count as refused: a message that is kept in vain can be replayed, a lost message cannot. If any entry is for a full
  *   destination, most are, so these messages are sent again instead.
  * @param hasEnded whether all of the answer came. If it broke off before it was clear whether there is a list, all
  *   messages are sent again: a receiver that has them recognizes them by their messageId.

@@ -19,7 +19,7 @@ export interface SpreadLooksOptions {
  * delay no other.
  */
 export class SpreadLooks {
-  /** By what jobs wait for: when the last of them is looked at, in milliseconds since the epoch. */
+  /** Time of the latest scheduled look, in milliseconds since the epoch, by what the jobs wait for. */
   private readonly latest = new Map<string, number>();
   /** In milliseconds since the epoch. */
   private sweptAt = 0;

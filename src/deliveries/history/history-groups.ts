@@ -140,7 +140,7 @@ export class HistoryGroups {
     return this.waitOf(group) >= LATE;
   }
 
-  /** Returns how long the store has taken nothing of a group, in milliseconds; less than 0 if nothing is due. */
+  /** Returns the milliseconds since the `waitingSince` of a group; less than 0 if nothing is due. */
   private waitOf(group: HistoryGroup | undefined): number {
     if (group?.waitingSince === undefined) return -Infinity;
     return this.parts.clock.now() - group.waitingSince;

@@ -98,7 +98,7 @@ export function ordinalOf(time: number): number {
 /** Lead over both the server's and the worker's clock beyond which an ordinal's own clock is, or was, wrong. */
 export const MOST_AHEAD = ordinalOf(5 * 60_000);
 
-/** Shortest time from a failure until a replay tries the message again. Clocks differ by less. */
+/** Shortest assumed time from a failure to a replay's attempt, in microseconds. Clocks should differ by less. */
 export const LEAST_REPLAY = ordinalOf(60_000);
 
 /** Returns the least ordinal of an entry that is kept. Entries are kept for as long as the counts of their hour. */

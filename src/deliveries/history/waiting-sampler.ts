@@ -3,7 +3,7 @@ import { type Clock, SYSTEM_CLOCK, type Timer } from '../../shared/clock.js';
 import type { HistoryStore } from './history-store.js';
 import { minuteOf } from './minute-counts.js';
 
-/** Time from the start of a process to its first count, in milliseconds: short, so that a number is known sooner. */
+/** Time from the start of a process to its first count, in milliseconds. An earlier count would slow down the start. */
 const FIRST = 1_000;
 /** Time between later counts, in milliseconds. */
 const INTERVAL = 10_000;

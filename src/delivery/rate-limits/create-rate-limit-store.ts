@@ -2,7 +2,7 @@ import type { QueueBackend } from '../../queue/queue-backend.js';
 import { LocalRateLimitStore, type RateLimitStore } from './rate-limit-store.js';
 
 /**
- * Creates the store for the queue's database, and loads only the code of that database.
+ * Creates the store: in memory if `isOwn`, else in the queue's database. Loads only the code of the database it uses.
  *
  * @param isOwn whether no other process uses the queue
  */

@@ -100,7 +100,7 @@ export class PostgresHistoryStore implements HistoryStore {
     await this.removals.run(() => this.tables.look(statements.ENTRIES, statements.FORGET, [destination]));
   }
 
-  /** Removes what is too old. A failure does not fail the write, which would be counted twice if it were repeated. */
+  /** Removes what is too old. Queue failures do not fail the write, which would be counted twice if repeated. */
   private async tidy(histories: readonly StoredHistory[], now: number): Promise<void> {
     try {
       const destinations = histories.map(({ destination }) => destination);
