@@ -4,19 +4,19 @@ import { within } from '../shared/within.js';
 import { REPORT_PATIENCE } from './console-reports.js';
 import { commentText, EventStreams, eventText, type StreamTime } from './event-streams.js';
 
-/** Pages of one tenant, or of the operator, that are told of changes at the same time. */
+/** Maximum number of open pages that watch for changes, for each tenant and for the operator. */
 const MAX_PAGES = 20;
 /** How often to look for changes, in milliseconds: as often as the history is written. */
 const INTERVAL = 2_000;
-/** How often a page hears that a look goes on, in milliseconds: it gives up a stream that is silent for long. */
+/** Interval between comments during a slow look, in milliseconds: a page gives up a stream that is silent for long. */
 const COMMENT_INTERVAL = 3_000;
 
-/** Looks at what a page shows, and resolves to another text when that has changed. */
+/** Looks at what a page shows. Resolves to a text that changes whenever the shown data changes. */
 export type Look = () => Promise<string>;
 
 /**
- * Tells pages that what they show has changed, as server-sent events; the page then asks for it. Only while a
- * page is open does this process look, so that those which deliver need not know who watches.
+ * Tells pages that the data they show has changed, as server-sent events. The page then requests the data. This
+ * process looks for changes only while a page is open, so processes that deliver need not know who watches.
  */
 export class ChangeStreams {
   private readonly streams: EventStreams;
@@ -26,13 +26,13 @@ export class ChangeStreams {
   }
 
   /**
-   * @param tenant who reads the page; `undefined` for the operator
-   * @throws {RequestRefusal} if too many pages of theirs are open; what `look` throws soon
+   * @param tenant the tenant that reads the page; `undefined` for the operator
+   * @throws {RequestRefusal} if this reader has too many pages open; and what `look` throws within `COMMENT_INTERVAL`
    */
   open(tenant: string | undefined, look: Look): Promise<StreamedAnswer> {
     return this.streams.open(tenant, async () => {
       const first = look();
-      // A refusal is most often known soon, so that the status of the answer can show it.
+      // Most refusals are known within this time, so the status of the answer can show them.
       await within(COMMENT_INTERVAL, first);
       return (time) => changes(first, look, time);
     });
@@ -52,12 +52,12 @@ async function* changes(first: Promise<string>, look: Look, time: StreamTime): A
     if (found === undefined) return;
     yield found === known ? commentText('no change') : eventText('changed', {});
     known = found;
-    // A slow database is not asked even more often.
+    // A slow database rests for as long as the look took, so it is not asked even more often.
     rest = Math.max(INTERVAL, performance.now() - begun);
   }
 }
 
-/** What a look resolves to, for which it has as long as a report; nothing once the time of the stream is over. */
+/** Returns the text of a look, or `undefined` once the stream's time is over. A look may take as long as a report. */
 async function* textOf(look: Promise<string>, time: StreamTime): AsyncGenerator<string, string | undefined> {
   const begun = performance.now();
   while (performance.now() - begun < REPORT_PATIENCE) {

@@ -4,7 +4,7 @@ import { type HttpAnswer, retryAfterHeader } from '../http/http-answer.js';
 import type { RequestRefusal } from '../http/request-refusal.js';
 import { LINK_PATH } from './console.service.js';
 
-/** Everything comes from this application, and nothing is written into the page. */
+/** Content security policy: everything is loaded from this application, and no script or style is inline. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -21,47 +21,47 @@ const HEADERS = {
   'x-content-type-options': 'nosniff',
 };
 
-/** The files of the page, as the build has made them, with their types. */
+/** Files of the page that the build creates, with their content types. */
 const FILES = { '/page.js': 'text/javascript', '/page.css': 'text/css' } as const;
 
 export type ConsoleFile = keyof typeof FILES;
 
-/** The paths of the console, below its own. */
+/** Paths of the console's pages and files, below the console's own path. */
 export const CONSOLE_PATHS = ['', LINK_PATH, ...Object.keys(FILES)];
 
 export function isConsoleFile(path: string): path is ConsoleFile {
   return Object.hasOwn(FILES, path);
 }
 
-/** Where the page finds the rest. All of it consists of characters that need no escaping. */
+/** Paths that the page needs. None has a character that needs escaping. */
 export interface PagePlaces {
-  /** Of the console. */
+  /** Path of the console. */
   path: string;
-  /** Of the API that it speaks to. */
+  /** Path of the API that the page calls. */
   apiPath: string;
-  /** What leads from the page to the root of the application. */
+  /** Relative path from the page to the root of the application. */
   root: string;
 }
 
 /**
- * What leads from the path of a request to the root of the application, and ends with a slash. A browser may know the
- * application under a path of a proxy that is not passed on, so the page must not name one from the root of the host.
+ * Returns the relative path from a request's path to the root of the application, with a slash at the end. A proxy may
+ * serve the application below a path that it does not pass on, so the page must not use paths from the host's root.
  */
 export function rootFrom({ url = '', originalUrl }: IncomingMessage & { originalUrl?: string }): string {
-  // The application itself may have replaced the path by that of the console.
+  // The application itself may have rewritten the path to that of the console. The browser only knows the original.
   const address = originalUrl === undefined || originalUrl.endsWith(url) ? url : originalUrl;
   const depth = address.replace(/[?#].*$/s, '').split('/').length - 2;
   return depth > 0 ? '../'.repeat(depth) : './';
 }
 
-/** The page itself. */
+/** Returns the page of a tenant, or of the operator. */
 export function pageAnswer(places: PagePlaces, { tenant }: DestinationScope): HttpAnswer {
-  // Encoded, it has no character that would have to be escaped.
+  // An encoded name has no character that needs escaping.
   const attribute = tenant === undefined ? ' data-operator' : ` data-tenant="${encodeURIComponent(tenant)}"`;
   return shellAnswer(places, attribute);
 }
 
-/** The page that a link opens: the same for everybody. Other pages may show it in a frame if they are named. */
+/** Returns the page that a link opens, the same for everybody. Pages of `frameAncestors` may show it in a frame. */
 export function linkPageAnswer(places: PagePlaces, frameAncestors: readonly string[]): HttpAnswer {
   const answer = shellAnswer(places, ' data-link');
   const policy = policyFor(frameAncestors);
@@ -77,7 +77,7 @@ function shellAnswer({ path, apiPath, root }: PagePlaces, attribute: string): Ht
   );
 }
 
-/** @param refusal whose text holds nothing that needs escaping */
+/** @param refusal its message has no character that needs escaping */
 export function refusedPageAnswer({ status, message, retryAfter }: RequestRefusal): HttpAnswer {
   const answer = htmlAnswer(status, '', `<main><p>${message}</p></main>`);
   return { ...answer, headers: { ...answer.headers, ...retryAfterHeader(retryAfter) } };
@@ -89,7 +89,7 @@ export async function fileAnswer(file: ConsoleFile): Promise<HttpAnswer> {
   return { status: 200, headers: { ...HEADERS, 'content-type': `${FILES[file]}; charset=utf-8` }, body };
 }
 
-/** @param frameAncestors origins of pages that may show it in a frame */
+/** @param frameAncestors origins whose pages may show this page in a frame */
 function policyFor(frameAncestors: readonly string[]): string {
   const ancestors = frameAncestors.length === 0 ? "'none'" : frameAncestors.join(' ');
   return [...POLICY, `frame-ancestors ${ancestors}`].join('; ');

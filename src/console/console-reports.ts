@@ -18,56 +18,56 @@ export const REPORT_PATIENCE = 10_000;
 
 const HOUR = 3_600_000;
 const MINUTE = 60_000;
-/** By how much an age of less than a minute has to differ for the overview to differ, in milliseconds. */
+/** Step to which ages below a minute are rounded down when overviews are compared, in milliseconds. */
 const AGE_STEP = 10_000;
-/** The fields of the overview that grow with each look while nothing else changes. */
+/** Fields of the overview that grow with each look even if nothing else changes. */
 const AGES: readonly string[] = ['oldest', 'oldestAge'];
 
 /** How analytics is doing, for the operator. */
 export interface Overview {
-  /** The queue over all processes; the rest as this process knows it. */
+  /** State of the queue over all processes, and of everything else as this process knows it. */
   health: AnalyticsHealth;
-  /** The rest; `undefined` while the queue's database does not answer. */
+  /** History and disabled destinations; `undefined` while the queue's database does not answer. */
   stored: StoredOverview | undefined;
 }
 
 /** What is stored beside the queue. */
 interface StoredOverview {
-  /** What happened in each hour of the last seven days; `undefined` where no history is kept. */
+  /** What happened in each hour of the last seven days; `undefined` if no history is kept. */
   hours: HourTotals[] | undefined;
   /** The same for each minute of the last hour. */
   minutes: MinuteTotals[] | undefined;
-  /** Destinations at run time that are disabled; `undefined` where the application's own store lists none. */
+  /** Disabled run-time destinations; `undefined` if the application's own store cannot list destinations. */
   disabled: DisabledDestination[] | undefined;
-  /** How many more of them were found; `undefined` for none. */
+  /** Number of disabled destinations found beyond these; `undefined` for none. */
   moreDisabled: number | undefined;
-  /** How many destinations were looked at for them, unless these are all that are disabled. */
+  /** Number of destinations that were searched; `undefined` if the search was complete. */
   lookedAt: number | undefined;
 }
 
-/** What a look has seen, and a text that differs as soon as pages would show something else. */
+/** What a look has found, and a text that changes as soon as pages would show something else. */
 interface Seen<T> {
   value: T;
   text: string;
 }
 
-/** A source, for those who connect a client to it. */
+/** A source, with what is needed to connect a client to it. */
 export interface SourceReport extends Pick<ResolvedSource, 'name' | 'writeKey' | 'enabled' | 'tenant'> {
-  /** Since this process started. */
+  /** Counts since this process started. */
   usage: SourceUsage;
 }
 
 /** The sources of this application. */
 export interface Sources {
   sources: SourceReport[];
-  /** Prefix of `/v1/…`; `undefined` where the tracking API is not served. */
+  /** Prefix of `/v1/…`; `undefined` if the tracking API is not served. */
   trackingPath: string | undefined;
 }
 
-/** A destination, and what has happened there lately: it differs as soon as something more happens. */
+/** A destination, and what has happened there lately. Changes as soon as something more happens. */
 export interface DestinationState {
   details: DestinationDetails;
-  /** This hour and the one before it; `undefined` where no history is kept. */
+  /** This hour and the previous hour; `undefined` if no history is kept. */
   hours: HourStats[] | undefined;
 }
 
@@ -79,7 +79,7 @@ export interface ReportParts {
   health: Pick<AnalyticsHealthIndicator, 'isHealthy'>;
 }
 
-/** What the console tells the operator beside what the API of the destinations tells. */
+/** Reads what the console shows beyond the data of the destinations API. */
 export class ConsoleReports {
   private readonly health = new SharedLook(async () =>
     seen((await this.parts.health.isHealthy('queue')).queue),
@@ -88,15 +88,15 @@ export class ConsoleReports {
 
   constructor(private readonly parts: ReportParts) {}
 
-  /** Looked at once for all pages of the operator, which show the same. */
+  /** Resolves to the overview. All pages of the operator share one look, since they show the same. */
   async overview(): Promise<Overview> {
     const { value: health } = await this.health.take();
-    // Whoever looks because the queue is down must not wait for it to hear that.
+    // If the queue is down, the operator must learn so without waiting for its database.
     const stored = health.waiting === undefined ? undefined : (await this.stored.take()).value;
     return { health, stored };
   }
 
-  /** Another text whenever the overview may be another one. It is made once for all who wait for that. */
+  /** Resolves to a text that changes whenever the overview may have changed. All waiting pages share one look. */
   async overviewText(): Promise<string> {
     const { value, text } = await this.health.watch();
     return value.waiting === undefined ? text : text + (await this.stored.watch()).text;
@@ -148,13 +148,13 @@ function seen<T extends object>(value: T): Seen<T> {
   return { value, text };
 }
 
-/** An age to within ten seconds, and to within a minute from the first one on. */
+/** Rounds an age down to ten seconds, or to a whole minute if it is at least a minute. */
 function coarse(age: number): number {
   const step = age < MINUTE ? AGE_STEP : MINUTE;
   return Math.floor(age / step) * step;
 }
 
-/** `undefined` where the application has turned it off. */
+/** Resolves to the result, or to `undefined` if the application has turned the feature off. */
 async function unless<T>(isOff: new () => Error, result: Promise<T>): Promise<T | undefined> {
   try {
     return await result;

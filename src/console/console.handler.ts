@@ -32,31 +32,31 @@ import { type ConsoleReports, REPORT_PATIENCE } from './console-reports.js';
 import { LINK_PATH } from './console.service.js';
 import type { LiveStreams } from './live-streams.js';
 
-/** What the page shows beside what the API of the destinations tells, by its path. */
+/** Reports that the page requests beyond the destinations API, by path. */
 const REPORTS = { '/overview': 'overview', '/sources': 'sources' } as const satisfies Record<
   string,
   keyof ConsoleReports
 >;
 type ReportPath = keyof typeof REPORTS;
 
-/** Where calls are shown as they are made. */
+/** Path of the stream of calls. */
 const LIVE_PATH = '/live';
-/** Where a page is told that the overview, or its destination, has changed. */
+/** Path of the stream that tells a page when the overview, or its destination, has changed. */
 const CHANGES_PATH = '/changes';
 const STREAM_PATHS: readonly string[] = [LIVE_PATH, CHANGES_PATH];
 
 const PATHS: readonly string[] = [...CONSOLE_PATHS, ...STREAM_PATHS, ...Object.keys(REPORTS)];
-/** Where a page that was open before goes on. */
+/** Header with the number of the event after which a reconnecting page continues. */
 const LAST_EVENT_HEADER = 'last-event-id';
 const EVENT_NUMBER = /^\d{1,15}$/;
 
 export interface ConsoleParts {
   authorizer: Pick<Authorizer, 'scopeOf'>;
-  /** Where the page is. */
+  /** Path of the console. */
   path: string;
-  /** Which pages may show that of a link in a frame. */
+  /** Origins whose pages may show the page of a link in a frame. */
   frameAncestors: readonly string[];
-  /** Where the API is that it speaks to. */
+  /** Path of the API that the page calls. */
   apiPath: string;
   reports: Pick<ConsoleReports, 'overview' | 'overviewText' | 'sources' | 'destination'>;
   live: Pick<LiveStreams, 'open'>;
@@ -66,7 +66,7 @@ export interface ConsoleParts {
   shutdownTimeout: number;
 }
 
-/** Serves the page of the console and its files. */
+/** Serves the console's pages, files, reports and streams. */
 export class ConsoleHandler extends HttpHandler<string> {
   readonly routes: OwnRoutes;
   readonly isOpenToPages = false;
@@ -84,13 +84,13 @@ export class ConsoleHandler extends HttpHandler<string> {
     };
   }
 
-  /** The path below that of the console. */
+  /** Returns the path below that of the console, or `undefined` for a request that the console does not serve. */
   protected routeOf({ method, url = '' }: RequestLine): string | undefined {
     const { path } = this.parts;
     if (!url.startsWith(path) || (method !== 'GET' && method !== 'HEAD')) return undefined;
     const below = url.slice(path.length).replace(/[?#].*$/s, '');
     const route = below === '/' ? '' : below;
-    // A stream has no end that a `HEAD` could be told of.
+    // A stream has no length that it could report to a `HEAD` request.
     if (STREAM_PATHS.includes(route) && method === 'HEAD') return undefined;
     return PATHS.includes(route) ? route : undefined;
   }
@@ -98,13 +98,13 @@ export class ConsoleHandler extends HttpHandler<string> {
   protected async answerTo({ route, raw }: RoutedRequest<string>): Promise<HttpAnswer | StreamedAnswer> {
     const { authorizer, path, apiPath, frameAncestors, logger } = this.parts;
     try {
-      // The files are the same for everybody, and are published.
+      // The files are the same for everybody, and anyone can read them in the published package.
       if (isConsoleFile(route)) return await fileAnswer(route);
       if (isReport(route)) return await this.report(route, raw);
       if (route === LIVE_PATH) return await this.calls(raw);
       if (route === CHANGES_PATH) return await this.changes(raw);
       const places = { path, apiPath, root: rootFrom(raw) };
-      // What it shows is asked for with what is behind the `#` of the link.
+      // The page itself is public: it requests its data with the token behind the `#` of the link.
       if (route === LINK_PATH) return linkPageAnswer(places, frameAncestors);
       return pageAnswer(places, await authorizer.scopeOf(raw));
     } catch (error) {
@@ -119,7 +119,7 @@ export class ConsoleHandler extends HttpHandler<string> {
     return isData(route) ? refusedAnswer(refusal) : { ...refusedPageAnswer(refusal), closes: true };
   }
 
-  /** What only the operator may see. */
+  /** Answers with a report, which only the operator may see. */
   private async report(route: ReportPath, raw: IncomingMessage): Promise<HttpAnswer> {
     checkIsOperator(await this.parts.authorizer.scopeOf(raw));
     const asked: Promise<object> = this.parts.reports[REPORTS[route]]();
@@ -128,7 +128,7 @@ export class ConsoleHandler extends HttpHandler<string> {
     return jsonAnswer(200, report);
   }
 
-  /** What everybody may see of their own. */
+  /** Opens the stream of calls. Tenants see only their own. */
   private async calls(raw: IncomingMessage): Promise<StreamedAnswer> {
     const { tenant } = await this.parts.authorizer.scopeOf(raw);
     checkReader(raw);
@@ -136,7 +136,7 @@ export class ConsoleHandler extends HttpHandler<string> {
     return this.parts.live.open(tenant, EVENT_NUMBER.test(since) ? Number(since) : undefined);
   }
 
-  /** Of a destination, or for the operator of all. */
+  /** Opens the stream of changes of a destination or, for the operator, of the overview. */
   private async changes(raw: IncomingMessage): Promise<StreamedAnswer> {
     const { authorizer, changes, reports } = this.parts;
     const scope = await authorizer.scopeOf(raw);
@@ -167,7 +167,7 @@ export class ConsoleHandler extends HttpHandler<string> {
 }
 
 /**
- * A page of another origin must not occupy a stream, even where the application lets such pages send any header.
+ * Keeps pages of other origins from occupying a stream, even if the application lets them send any header.
  *
  * @throws {RequestRefusal}
  */
@@ -185,7 +185,7 @@ function isReport(path: string): path is ReportPath {
   return Object.hasOwn(REPORTS, path);
 }
 
-/** Whether a path has what the page asks for, and no page. */
+/** Whether a path serves data that the page requests, and not a page or a file. */
 function isData(path: string): boolean {
   return isReport(path) || STREAM_PATHS.includes(path);
 }

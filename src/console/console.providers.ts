@@ -32,7 +32,7 @@ async function createHandler(
 ): Promise<HttpHandler | undefined> {
   const { console, destinations, shutdownTimeout } = options;
   if (console === undefined || destinations?.api === undefined) return undefined;
-  // They are there with the destinations.
+  // Both exist if the application has destinations at run time.
   if (feed === undefined || live === undefined) return undefined;
   const { createConsole } = await import('./create-console.js');
   return createConsole(console, {
@@ -51,7 +51,7 @@ async function createHandler(
   });
 }
 
-/** The page on which destinations are managed. */
+/** Providers of the console, on which destinations are managed. */
 export const CONSOLE_PROVIDERS: Provider[] = [
   {
     provide: ConsoleService,

@@ -4,17 +4,17 @@ import { type OptionRules, problemsOfCall } from '../options/call-options.js';
 import { isTenantName, TENANT_NAME } from '../options/tenant-name.js';
 import type { WhileOpen } from '../shared/application-end.js';
 
-/** Where the page is that a link opens, below the path of the console. */
+/** Path of the page that a link opens, below the console's path. */
 export const LINK_PATH = '/link';
 
-/** How long a link is good for, in milliseconds: an hour. */
+/** Default lifetime of a link, in milliseconds: an hour. */
 const EXPIRES_IN = 3_600_000;
 
-/** Whom a link is for. */
+/** Whom a link is for, and for how long. */
 export interface ConsoleLinkOptions {
-  /** The tenant whose destinations it shows; nothing of any other. */
+  /** The tenant whose destinations the link shows, and no others. */
   tenant: string;
-  /** How long it can be used, in milliseconds: at most 30 days. @default 3600000 (an hour) */
+  /** Lifetime of the link, in milliseconds: at most 30 days. @default 3600000 (an hour) */
   expiresIn?: number;
 }
 
@@ -28,20 +28,21 @@ const LINK: OptionRules<ConsoleLinkOptions> = {
 
 export interface ConsoleParts {
   links: ConsoleLinks;
-  /** Of the console. */
+  /** Path of the console. */
   path: string;
 }
 
-/** Links with which your customers open the console without signing in, also in a frame of your own page. */
+/** Makes links with which your customers open the console without signing in, also in a frame of your own page. */
 export class ConsoleService {
   /** @param parts `undefined` in an application without the console */
   constructor(private readonly parts: WhileOpen<ConsoleParts | undefined>) {}
 
   /**
-   * A signed link to the console for whoever may see the destinations of a tenant. Returns a path such as
-   * `/analytics/link#…`: put the origin of this application before it, with the path below which a proxy serves it. What
-   * identifies the tenant is behind the `#`, which browsers send to no server. Whoever has the link can do all that the
-   * tenant can, until it expires or `revokeLinks` ends it: make it for somebody who is signed in, when it is needed.
+   * Returns a signed link to the console for a user who may see the destinations of a tenant. The link is a path such
+   * as `/analytics/link#…`: put the origin of this application before it, with the path below which a proxy serves it.
+   * The part behind the `#` identifies the tenant, and browsers send it to no server. Whoever has the link can do all
+   * that the tenant can, until the link expires or `revokeLinks` ends it. So make a link only for a user who is signed
+   * in, when it is needed.
    *
    * @throws ConsoleDisabledError without the option `console`; ConsoleLinkKeyError without
    *   `destinations.encryptionKey`, with which links are signed; InvalidConsoleLinkError for wrong fields
@@ -58,8 +59,8 @@ export class ConsoleService {
 
   /**
    * Ends all links of a tenant that were made until now, in all processes. Pages that are open stop at their
-   * next request. A link that this process makes after the promise has resolved is good. One of another process
-   * counts as made when its clock says so.
+   * next request. A link that this process makes after the promise has resolved is valid. For a link that another
+   * process makes, the clock of that process decides.
    *
    * @throws ConsoleDisabledError; InvalidConsoleLinkError for an id that no tenant can have
    */

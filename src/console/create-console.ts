@@ -12,7 +12,7 @@ import { LiveStreams } from './live-streams.js';
 import { AnalyticsLogger } from '../shared/analytics-logger.js';
 
 interface ConsoleParts {
-  /** Where the API is that the page speaks to. */
+  /** Path of the API that the page calls. */
   apiPath: string;
   links: ConsoleLinks | undefined;
   reports: ReportParts;

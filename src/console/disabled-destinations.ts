@@ -2,31 +2,31 @@ import { TimeSlice } from '../shared/time-slice.js';
 import type { DestinationsService } from '../stored-destinations/destinations.service.js';
 import type { DestinationDetails } from '../stored-destinations/destinations.types.js';
 
-/** Destinations that are looked at: only disabled ones, where the store finds these itself. */
+/** Maximum number of destinations that are searched. If the store itself filters, all of them are disabled. */
 const MAX_DESTINATIONS = 1_000;
-/** Those of them that are read at a time: each is parsed and decrypted on this thread. */
+/** Number of destinations that are read at a time. Each is parsed and decrypted on this thread. */
 const PAGE_SIZE = 100;
-/** Those that are shown. */
+/** Maximum number of disabled destinations that are shown. */
 const MAX_SHOWN = 100;
 
-/** What is shown of a disabled destination. All of its fields may be 16 KB, and are asked for every few seconds. */
+/** What is shown of a disabled destination. All its fields may be 16 KB, too much for a request every few seconds. */
 export interface DisabledDestination extends Pick<DestinationDetails, 'id' | 'enabled'> {
   name: string | undefined;
-  /** The first one. */
+  /** Only the first URL. */
   urls: readonly string[];
   disabledReason: string | undefined;
 }
 
-/** What a look at the destinations has found. */
+/** Result of a search for disabled destinations. */
 export interface DisabledDestinations {
   shown: DisabledDestination[];
-  /** How many more were found; `undefined` for none. */
+  /** Number of disabled destinations found beyond these; `undefined` for none. */
   more: number | undefined;
-  /** How many destinations were looked at, unless these are all that are disabled. */
+  /** Number of destinations that were searched; `undefined` if the search was complete. */
   lookedAt: number | undefined;
 }
 
-/** @throws DestinationsReadOnlyError where the application's own store lists none */
+/** @throws DestinationsReadOnlyError if the application's own store cannot list destinations */
 export async function disabledDestinations(
   destinations: Pick<DestinationsService, 'list'>,
 ): Promise<DisabledDestinations> {

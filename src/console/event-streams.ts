@@ -6,30 +6,33 @@ import type { HttpAnswer, StreamedAnswer } from '../http/http-answer.js';
 import { SilentConnectionError } from '../queue/queue-failure.js';
 import { within } from '../shared/within.js';
 
-/** How long a stream lasts, in milliseconds. Then the page asks again, and may not be allowed to any more. */
+/** How long a stream lasts, in milliseconds. Then the page asks for another stream, and its access is checked again. */
 const LIFETIME = 60_000;
 /** How long the database may take to answer, in milliseconds. */
 const PATIENCE = 5_000;
-/** However many streams a process sends, together they look at the database once in this time, in milliseconds. */
+/**
+ * Shortest time between two looks at the database, on average over up to 1000 streams of a kind, in milliseconds. With
+ * more streams it is shorter, since no stream pauses for longer than `LONGEST_PAUSE`.
+ */
 const LOOK_INTERVAL = 5;
-/** A page waits for 15 seconds for a sign that its stream is alive. */
+/** Longest pause of a stream, in milliseconds. A page gives up a stream that is silent for 15 seconds. */
 const LONGEST_PAUSE = 5_000;
 
 const HEADERS = {
   'content-type': 'text/event-stream; charset=utf-8',
   'cache-control': 'no-store, no-transform',
   'x-content-type-options': 'nosniff',
-  // Nginx would hold it back.
+  // Without this header, Nginx buffers the stream.
   'x-accel-buffering': 'no',
 };
 
-/** How long a page is sent something. */
+/** The time during which a stream is sent to a page. */
 export class StreamTime {
   private readonly endsAt = performance.now() + LIFETIME;
 
   /**
-   * @param ended aborted when nobody reads any more
-   * @param streams those that this process sends
+   * @param ended aborted when nobody reads the stream any more
+   * @param streams the streams of this kind that this process sends
    */
   constructor(
     private readonly ended: AbortSignal,
@@ -41,13 +44,13 @@ export class StreamTime {
   }
 
   /**
-   * Resolves before the next look at the database, or when nobody reads any more.
+   * Resolves when the next look at the database is due, or when nobody reads the stream any more.
    *
-   * @param shortest milliseconds to wait where few streams are open
+   * @param shortest milliseconds to wait if few streams are open
    */
   async pause(shortest: number): Promise<void> {
     const wait = Math.min(Math.max(shortest, this.streams.total * LOOK_INTERVAL), LONGEST_PAUSE);
-    // It rejects only when the signal is aborted.
+    // `sleep` rejects only when the signal is aborted.
     await sleep(wait, undefined, { signal: this.ended }).catch(() => undefined);
   }
 }
@@ -56,7 +59,7 @@ export class StreamTime {
 export class EventStreams {
   private readonly running: RunningRequests;
 
-  /** @param most streams of one tenant, or of the operator, at the same time */
+  /** @param most maximum number of streams at the same time, for each tenant and for the operator */
   constructor(
     most: number,
     private readonly logger: { error(message: string): void },
@@ -65,15 +68,15 @@ export class EventStreams {
   }
 
   /**
-   * @param tenant who reads it; `undefined` for the operator
-   * @param prepare called before anything is sent; resolves to what yields events until the time is over
-   * @throws {RequestRefusal} if too many pages of theirs read such a stream already; what `prepare` throws
+   * @param tenant the tenant that reads the stream; `undefined` for the operator
+   * @param prepare called before anything is sent; resolves to a function that yields events until the time is over
+   * @throws {RequestRefusal} if too many pages of this reader have such a stream already; and what `prepare` throws
    */
   async open(
     tenant: string | undefined,
     prepare: () => Promise<(time: StreamTime) => AsyncIterable<string>>,
   ): Promise<StreamedAnswer> {
-    // First of all, so that what is prepared is limited as well.
+    // Comes first, so that the limit covers `prepare` as well.
     const leave = this.running.begin(tenant);
     const { logger, running } = this;
     const send = await prepare().catch((error: unknown) => {
@@ -98,17 +101,17 @@ export class EventStreams {
   }
 }
 
-/** A server-sent event. @param id of the latest event of which the page has seen all */
+/** Returns a server-sent event. @param id number of the event after which a page continues when it reconnects */
 export function eventText(event: string, data: object, id?: number): string {
   return `${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
 }
 
-/** Why nothing more comes, as a page that asks again is answered. */
+/** Returns the event that tells why a stream ends. Its data is the body that a new request would get. */
 function awayText({ body }: HttpAnswer): string {
   return eventText('away', JSON.parse(body) as object);
 }
 
-/** Text that the page skips; a proxy sees that the stream is alive. */
+/** Returns text that the page skips, but that shows a proxy that the stream is alive. */
 export function commentText(comment: string): string {
   return `: ${comment}\n\n`;
 }

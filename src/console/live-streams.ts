@@ -3,11 +3,11 @@ import type { LiveEvents } from '../live/live-events.js';
 import { ALL_EVENTS, LIVE_LIMITS, type LiveFeed, type NumberedEvent } from '../live/live-feed.js';
 import { commentText, EventStreams, eventText, inTime, type StreamTime } from './event-streams.js';
 
-/** Pages of one tenant, or of the operator, that watch at the same time. */
+/** Maximum number of pages that watch at the same time, for each tenant and for the operator. */
 const MAX_WATCHERS = 10;
 /** How often the feed is read, in milliseconds. */
 const READ_INTERVAL = 500;
-/** How often the feed is told that somebody watches, in milliseconds; proxies see that the stream is alive. */
+/** How often the feed is told that a page watches, in milliseconds. A comment then shows that the stream is alive. */
 const WATCH_INTERVAL = 3_000;
 
 export interface LiveStreamsParts {
@@ -17,7 +17,7 @@ export interface LiveStreamsParts {
   logger: { error(message: string): void };
 }
 
-/** Sends events to those who watch, as server-sent events. */
+/** Sends calls to the pages that watch them, as server-sent events. */
 export class LiveStreams {
   private readonly streams: EventStreams;
 
@@ -26,8 +26,8 @@ export class LiveStreams {
   }
 
   /**
-   * @param tenant whose events are sent; those of all for the operator
-   * @param since number of the event that the page has seen last; `undefined` for a page that was just opened
+   * @param tenant the tenant whose events are sent; `undefined` for the operator, who gets all events
+   * @param since number of the last event that the page has seen; `undefined` for a page that was just opened
    * @throws {RequestRefusal} if too many pages watch already
    */
   open(tenant: string | undefined, since: number | undefined): Promise<StreamedAnswer> {
@@ -39,11 +39,11 @@ export class LiveStreams {
   }
 }
 
-/** What one page sees. */
+/** The stream of one page. */
 class LiveStream {
   /** Number of the latest event that was sent. */
   private position = 0;
-  /** Number of the latest event that there was, as the feed last said; it may not have been kept. */
+  /** Number of the latest event, as the feed last reported it. The event itself may not have been kept. */
   private latest = 0;
   private watchedAt = -Infinity;
 
@@ -75,7 +75,7 @@ class LiveStream {
     for (let read = 0; read < LIVE_LIMITS.keptEvents; read += LIVE_LIMITS.readEvents) {
       const events = await inTime(this.feed.read(this.scope, this.position));
       for (const event of events) {
-        // A slow reader may take minutes for a hundred of them, and may have lost access meanwhile.
+        // A slow reader may take minutes for a hundred events, and may have lost access meanwhile.
         if (time.isOver) return;
         yield* this.partsOf(event);
       }
@@ -89,7 +89,7 @@ class LiveStream {
     this.latest = await inTime(this.feed.watch(this.scope));
   }
 
-  /** Tells how many events up to a number were not kept. */
+  /** Yields how many events up to a number were not kept. */
   private *missedUntil(number: number): Generator<string> {
     const count = number - this.position;
     if (count <= 0) return;

@@ -1,28 +1,29 @@
 import { type Clock, SYSTEM_CLOCK } from '../shared/clock.js';
 
-/** How long what was seen is shown to those who ask, in milliseconds. */
+/** How long a result is shared with later callers, in milliseconds. */
 const SHARED_FOR = 1_000;
-/** A look that takes longer is not followed by another one for those who asked meanwhile, in milliseconds. */
+/** Longest look that is followed by another look for the callers that came meanwhile, in milliseconds. */
 const LONGEST_FOLLOWED = 3_000;
-/** How long the database rests at the most after a look of those who watch, in milliseconds: it may be fast again. */
+/** Longest rest of the database between two looks for `watch`, in milliseconds: it may be fast again. */
 const LONGEST_REST = 10_000;
 
 interface Look<T> {
   seen: Promise<T>;
-  /** When it began, and once it has ended, when that was. */
+  /** When the look began or, once it has ended, when it ended. */
   at: number;
-  /** How long it took, once it has ended. */
+  /** How long the look took; `undefined` until it has ended. */
   took: number | undefined;
 }
 
 /**
- * Looks once for all who ask, and once at a time, however slow the database is. What was seen is shown for a second. Who
- * asks when a look has gone on for longer than that waits for the next one, or, where the database is slow, for this one:
- * two of them may take longer than anybody waits. Nobody who has seen something is shown something older later.
+ * Shares each look between all callers, and runs only one look at a time, however slow the database is. A result is
+ * shared for a second. A caller that comes when a look has run for longer than that waits for the next look or, if the
+ * database is slow, for the current look: two looks may take longer than any caller waits. No caller ever gets an older
+ * result than before.
  */
 export class SharedLook<T> {
   private latest: Look<T> | undefined;
-  /** What follows the latest one as soon as that is over. */
+  /** Result for the callers that wait for the end of `latest`. */
   private next: Promise<T> | undefined;
 
   constructor(
@@ -39,8 +40,9 @@ export class SharedLook<T> {
   }
 
   /**
-   * For those who ask over and over: what the latest look sees, which may have begun long before, and is shown for as
-   * long as it took. So the database rests for half of the time, however slow it is and however many ask.
+   * Resolves to the result of the latest look, for callers that ask over and over. The look may have begun long
+   * before. A result is shared for as long as the look took, but for at least one and at most ten seconds. So the
+   * database rests half of the time, however many callers there are, unless a look takes longer than ten seconds.
    */
   watch(): Promise<T> {
     const { latest, clock } = this;

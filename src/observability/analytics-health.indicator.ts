@@ -11,13 +11,13 @@ import { within } from '../shared/within.js';
 import type { DownEndpoint } from '../deliveries/endpoint-log.js';
 import type { AnalyticsStatus } from './analytics-status.js';
 
-/** What has to hold for analytics to count as healthy, beside a queue that answers and stores. */
+/** Conditions for analytics to count as healthy, besides a queue that answers and stores. */
 export interface AnalyticsHealthOptions {
-  /** The longest that a check takes, in milliseconds. A queue that does not answer by then is down. @default 1000 */
+  /** Longest duration of a check, in milliseconds. A queue that does not answer by then is down. @default 1000 */
   timeout?: number | undefined;
   /**
-   * Messages that may wait for delivery, over all destinations and processes. A destination that is down adds
-   * to them, so choose it with an outage of a customer in mind. @default no limit
+   * Number of messages that may wait for delivery, over all destinations and processes. A destination that is down
+   * adds to them, so choose the limit with an outage of a customer in mind. @default no limit
    */
   maxWaiting?: number | undefined;
   /**
@@ -31,8 +31,8 @@ export interface AnalyticsHealthOptions {
    */
   oldestInOutbox?: number | undefined;
   /**
-   * Whether this process must have a worker that runs. One that delivers nothing needs none: with `enabled: false`,
-   * or without a destination. @default false
+   * Whether this process must have a worker that runs. A process that delivers nothing needs no worker: with
+   * `enabled: false`, or without a destination. @default false
    */
   requireWorker?: boolean | undefined;
 }
@@ -44,7 +44,7 @@ export interface AnalyticsHealth extends AnalyticsStatus {
   reasons?: string[];
   /** URLs that are down, as seen by this process: at most 20 of them. `status()` has all. */
   endpointsDown: DownEndpoint[];
-  /** How many more are down; absent when `endpointsDown` has them all. */
+  /** Number of further URLs that are down; absent when `endpointsDown` has them all. */
   moreEndpointsDown?: number;
   /** Messages that wait for delivery, over all processes; about a second old. Absent if the queue did not answer. */
   waiting?: number;
@@ -62,7 +62,7 @@ export interface HealthParts {
   delivers: boolean;
 }
 
-/** What a check asks. */
+/** The stores that a check queries. */
 interface Databases {
   backlogs: Pick<BacklogStore, 'waiting'>;
   store: Pick<BatchStore, 'oldestWaiting'>;
@@ -70,7 +70,7 @@ interface Databases {
 }
 
 const DEFAULT_TIMEOUT = 1_000;
-/** Whoever watches a service asks every few seconds, so a check stays short while thousands of receivers are down. */
+/** Maximum number of endpoints in a result, which is read every few seconds while thousands of them may be down. */
 const MOST_ENDPOINTS = 20;
 const LIMIT: OptionRule = {
   expected: 'a number >= 0',
@@ -85,9 +85,9 @@ const OPTIONS: OptionRules<AnalyticsHealthOptions> = {
 };
 
 /**
- * A health indicator for `@nestjs/terminus`, and for any other health check: it imports nothing of terminus. For processes
- * with a worker, and for alerts. It is down in all processes as soon as the queue is, so a load balancer that asks it
- * would have none left, although each goes on taking calls.
+ * A health indicator for `@nestjs/terminus`, and for any other health check: it imports nothing of terminus. Use it for
+ * processes with a worker and for alerts, but not for a load balancer. When the queue is down, the indicator is down in
+ * all processes, so the load balancer would have no process left, although each process still takes calls.
  *
  * @example
  * health.check([() => analytics.isHealthy('analytics', { timeout: 500, requireWorker: true })])
@@ -98,9 +98,9 @@ export class AnalyticsHealthIndicator {
   constructor(private readonly parts: HealthParts) {}
 
   /**
-   * Asks the queue, and judges what it answers. Never takes longer than `timeout` and never rejects, whatever
-   * the queue does. Where an option has another name or a wrong value, it is unhealthy, and a reason says so. A
-   * destination that is down is shown and does not make analytics unhealthy: its messages are safe in the queue.
+   * Checks the queue and the outbox. Never takes longer than `timeout` and never rejects, whatever they do. An option
+   * with a wrong name or value makes analytics unhealthy, and a reason says so. A destination that is down is shown,
+   * and does not make analytics unhealthy: its messages are safe in the queue.
    *
    * @param key the name in the result
    */
@@ -111,7 +111,7 @@ export class AnalyticsHealthIndicator {
     // Untyped code may pass anything.
     const limits: AnalyticsHealthOptions = isRecord(options) ? options : {};
     const { timeout = DEFAULT_TIMEOUT } = limits;
-    // The queue and the outbox are two databases, and either may be away.
+    // The queue and the outbox may be in two databases, and either may be unavailable.
     const [load, outbox] = await Promise.all([
       within(timeout, this.load.result()),
       within(
@@ -137,7 +137,7 @@ export class AnalyticsHealthIndicator {
       ...(load !== undefined && 'waiting' in load && load),
       ...(outbox !== undefined && { outbox }),
     };
-    // What was counted earlier says nothing about a database that does not answer now.
+    // The count in `status` is an earlier one, and says nothing about a database that does not answer now.
     if (outbox === undefined) delete health.outbox;
     // A computed key widens to `string`.
     return { [key]: health } as Record<Key, AnalyticsHealth>;
@@ -167,10 +167,10 @@ interface Load {
   oldest: number;
 }
 
-/** The queue answers, but not this question. */
+/** The queue answers, but refuses to report its load. */
 interface RefusedLoad {
   refusal: string;
-  /** Whether a table of this module is missing, which has a reason of its own. */
+  /** Whether the cause is a missing table of this module, which has a reason of its own. */
   isMissing: boolean;
 }
 
@@ -191,7 +191,10 @@ function refusalOf(error: unknown): RefusedLoad {
   };
 }
 
-/** A limit that has another name, or is no number, as from a variable that is not set, would never be reached. */
+/**
+ * Returns a reason for each wrong option. A limit with a wrong name, or that is no number, as from an unset variable,
+ * would never be reached.
+ */
 function reasonsOfOptions(options: unknown): string[] {
   return problemsOfCall(options, OPTIONS, 'options').map((problem) => {
     const text = textOf(problem, '`isHealthy()`');

@@ -10,26 +10,26 @@ export interface AnalyticsStatus {
   /**
    * `down`: the queue's server cannot be reached, does not answer or was not ready since the start, the embedded
    * database has crashed, or the application has closed.
-   * `refusing`: it answers but stores nothing, for instance because its memory or disk is full. Calls are kept
+   * `refusing`: the queue answers but stores nothing, for instance because its memory or disk is full. Calls are kept
    * in memory meanwhile.
    */
   queue: 'up' | 'down' | 'refusing';
   /**
-   * Tables of this module that somebody has removed from the queue's PostgreSQL, as far as this process has needed them:
-   * with their schema. Absent where none is missing.
+   * Names, with their schema, of this module's tables that somebody has removed from the queue's PostgreSQL, as far as
+   * this process has needed them. Absent if no table is missing.
    */
   missingTables?: string[];
-  /** What was taken and is not in the queue yet. */
+  /** Messages that were taken and are not in the queue yet. */
   buffered: { messages: number; bytes: number };
-  /** Messages refused since the start of this process, those of the tracking API and of audiences too. */
+  /** Number of messages refused since the start of this process, also by the tracking API and by audiences. */
   refused: number;
   /** `none` in a process with `worker: false`, and in one that delivers nothing. */
   worker: 'running' | 'stopped' | 'none';
   /** URLs that are down, as seen by this process. */
   endpointsDown: DownEndpoint[];
   /**
-   * The rows of the outbox over all processes, as they were counted last: ten seconds ago at most, or up to a minute
-   * where counting takes long. Absent without an outbox, and while its database does not answer.
+   * The rows of the outbox over all processes, as they were counted last: at most ten seconds ago, or up to a minute
+   * if counting takes long. Absent without an outbox, and while its database does not answer.
    */
   outbox?: OutboxStatus;
 }
@@ -40,7 +40,7 @@ export interface StatusParts {
   /** `undefined` in a process that only produces. */
   worker: Pick<DeliveryWorker, 'isRunning'> | undefined;
   endpoints: Pick<EndpointLog, 'down'>;
-  /** `undefined` in an application without one. */
+  /** `undefined` in an application without an outbox. */
   outbox: { readonly latest: OutboxStatus | undefined } | undefined;
   end: Pick<ApplicationEnd, 'isReached'>;
 }

@@ -1,6 +1,6 @@
 import type { Attributes, Counter } from '@opentelemetry/api';
 
-/** Sets of attributes that are counted in memory. There may be one for each tenant. */
+/** Maximum number of attribute sets that are counted in memory. There may be a set for each tenant. */
 const MAX_COUNTS = 1_000;
 
 interface Count {
@@ -10,21 +10,21 @@ interface Count {
 
 /**
  * Counts in memory, and hands the counts over when the SDK collects. Adding to a counter of the SDK takes a
- * microsecond, since it compares all attributes each time.
+ * microsecond, since the SDK compares all attributes each time.
  */
 export class BufferedCounter {
   private readonly counts = new Map<string, Count>();
   private isClosed = false;
 
-  /** @param onThrow told what the application's views throw */
+  /** @param onThrow called with what the application's views throw */
   constructor(
     private readonly counter: Counter,
     private readonly onThrow: (error: unknown) => void,
   ) {}
 
   /**
-   * @param key tells sets of attributes apart
-   * @param attributesOf those of the key, called when it is new
+   * @param key identifies the set of attributes
+   * @param attributesOf returns the attributes of the key; called when the key is new
    */
   add(value: number, key: string, attributesOf: (key: string) => Attributes): void {
     const count = this.counts.get(key);
@@ -41,7 +41,7 @@ export class BufferedCounter {
     this.counts.clear();
   }
 
-  /** The SDK may not collect through this module any more, so from now on nothing stays in memory. */
+  /** Keeps nothing in memory from now on, since the SDK may not collect through this module any more. */
   close(): void {
     this.isClosed = true;
     this.flush();

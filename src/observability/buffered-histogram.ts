@@ -1,6 +1,6 @@
 import type { Attributes, Histogram } from '@opentelemetry/api';
 
-/** Values that wait in memory at most, over all sets of attributes. Recording them takes the SDK half a millisecond. */
+/** Maximum number of values in memory, over all attribute sets. The SDK takes half a millisecond to record them. */
 const MAX_VALUES = 256;
 
 interface Values {
@@ -9,23 +9,23 @@ interface Values {
 }
 
 /**
- * Keeps values in memory, and hands many over at a time. An SDK takes several times as long for one between two requests:
- * its code is no longer in the processor's caches by then.
+ * Keeps values in memory, and hands many over at a time. An SDK takes several times as long to record a single value
+ * between two requests: by then, its code is no longer in the processor's caches.
  */
 export class BufferedHistogram {
   private readonly sets = new Map<string, Values>();
   private size = 0;
   private isClosed = false;
 
-  /** @param onThrow told what the application's views throw */
+  /** @param onThrow called with what the application's views throw */
   constructor(
     private readonly histogram: Histogram,
     private readonly onThrow: (error: unknown) => void,
   ) {}
 
   /**
-   * @param key tells sets of attributes apart
-   * @param attributesOf those of the key, called when it is new
+   * @param key identifies the set of attributes
+   * @param attributesOf returns the attributes of the key; called when the key is new
    */
   record(value: number, key: string, attributesOf: (key: string) => Attributes): void {
     const set = this.sets.get(key);
@@ -41,7 +41,7 @@ export class BufferedHistogram {
     this.size = 0;
   }
 
-  /** The SDK may not collect through this module any more, so from now on nothing stays in memory. */
+  /** Keeps nothing in memory from now on, since the SDK may not collect through this module any more. */
   close(): void {
     this.isClosed = true;
     this.flush();

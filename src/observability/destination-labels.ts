@@ -2,10 +2,10 @@ import type { CustomDestinations } from '../custom-destinations/custom-destinati
 import { forwardingId } from '../options/resolve-forwarding.js';
 import type { ResolvedOptions } from '../options/resolved-options.js';
 
-/** The name that destinations at run time share, and jobs of destinations that are not known here. */
+/** Label of all destinations at run time, and of jobs whose destination this process does not know. */
 const OTHERS = 'run-time';
 
-/** Names destinations in metrics. Their number is limited by the options, unless each one is asked for. */
+/** Labels destinations in metrics. The options limit the number of labels, unless `eachDestination` is set. */
 export class DestinationLabels {
   private readonly ids: Set<string>;
   private readonly isEach: boolean;
@@ -23,13 +23,13 @@ export class DestinationLabels {
       forwarding === undefined ? webhooks.map(({ id }) => id) : sources.map(({ name }) => forwardingId(name)),
     );
     this.isEach = metrics.eachDestination;
-    // Nothing is measured of those that are classes before they are known.
+    // Nothing is measured of a custom destination that is a class before its id is known.
     custom.whenKnown((all) => {
       for (const { id } of all) this.ids.add(id);
     });
   }
 
-  /** The configured ones. */
+  /** Ids of the configured destinations. */
   get known(): readonly string[] {
     return [...this.ids];
   }

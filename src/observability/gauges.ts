@@ -9,23 +9,23 @@ import type { AnalyticsStatus } from './analytics-status.js';
 import type { DestinationLabels } from './destination-labels.js';
 import type { Metrics } from './metrics.js';
 
-/** How long a collection waits for the queue and the outbox, in milliseconds. What one does not tell by then is left out. */
+/** How long a collection waits for the queue and the outbox, in milliseconds. Values that come later are left out. */
 const PATIENCE = 1_000;
 
 export interface GaugesParts {
   meter: Meter;
-  /** Hands over what it has counted when metrics are collected. */
+  /** Flushed when metrics are collected. */
   metrics: Pick<Metrics, 'flush' | 'tracing'> | undefined;
   labels: DestinationLabels;
   status: () => AnalyticsStatus;
   /** The partitions; `undefined` in a process that has no queue. */
   queues: readonly Pick<BatchJobQueue, 'getJobCounts'>[] | undefined;
   store: Pick<BatchStore, 'oldestWaiting'>;
-  /** `undefined` in an application without one. */
+  /** `undefined` in an application without an outbox. */
   outbox: { status(): Promise<OutboxStatus> } | undefined;
 }
 
-/** Shows the state of the queue, of the outbox and of this process whenever metrics are collected, and costs nothing between. */
+/** Shows the state of the queue, the outbox and this process when metrics are collected. Costs nothing in between. */
 export class Gauges implements OnModuleDestroy {
   private readonly observables: Observable[];
   private readonly jobs: Observable;
@@ -36,11 +36,11 @@ export class Gauges implements OnModuleDestroy {
   private readonly rows: Observable;
   private readonly oldestRow: Observable;
   private readonly untraced: Observable;
-  /** The names of destinations of which a URL was down at the last collection. */
+  /** Labels of destinations with a URL that was down at the last collection. */
   private wereDown: readonly string[] = [];
-  /** On PostgreSQL, all jobs in these states are read for it: there may be millions. */
+  /** Waiting, active and delayed jobs. PostgreSQL reads all of them, and there may be millions. */
   private readonly load = new RestingWork(() => readLoad(this.parts.queues ?? [], this.parts.store));
-  /** Up to a million for each destination, and all of them are read as well. */
+  /** Failed jobs: up to a million for each destination, and all of them are read as well. */
   private readonly failed = new RestingWork(() => countFailed(this.parts.queues ?? []));
 
   constructor(private readonly parts: GaugesParts) {
@@ -91,7 +91,7 @@ export class Gauges implements OnModuleDestroy {
 
   private observeDown(result: BatchObservableResult, endpoints: AnalyticsStatus['endpointsDown']): void {
     const { labels } = this.parts;
-    // An SDK repeats what it was told last, so it has to be told that they are up again.
+    // An SDK repeats the last value, so it has to get a 0 when the URLs of a destination are up again.
     const down = new Map([...labels.known, ...this.wereDown].map((label) => [label, 0]));
     for (const { destination } of endpoints) {
       const label = labels.of(destination);
@@ -104,7 +104,7 @@ export class Gauges implements OnModuleDestroy {
   private async observeQueue(result: BatchObservableResult): Promise<void> {
     if (this.parts.queues === undefined) return;
     const askedAt = performance.now();
-    // The owner of a queue that is away has logged that.
+    // The owner of the queue logs an outage.
     const load = await within(
       PATIENCE,
       this.load.result().catch(() => undefined),
@@ -118,7 +118,7 @@ export class Gauges implements OnModuleDestroy {
   }
 
   private async observeOutbox(result: BatchObservableResult): Promise<void> {
-    // The relay logs that the database is away.
+    // The relay logs an outage of the database.
     const counted = this.parts.outbox?.status().catch(() => undefined);
     const status = counted && (await within(PATIENCE, counted));
     if (status === undefined) return;
@@ -132,7 +132,7 @@ type CountedQueue = Pick<BatchJobQueue, 'getJobCounts'>;
 
 interface Load {
   counts: Record<string, number>;
-  /** Since when the oldest job has waited, in milliseconds since the epoch; `undefined` if none waits. */
+  /** When the oldest job began to wait, in milliseconds since the epoch; `undefined` if no job waits. */
   since: number | undefined;
 }
 

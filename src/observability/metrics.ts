@@ -8,7 +8,7 @@ import type { Tracing } from './tracing.js';
 
 /** Bounds of the histogram of requests, in seconds: those that OpenTelemetry recommends for HTTP. */
 const REQUEST_BOUNDS = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
-/** Bounds from a call to its delivery, in seconds: retries take up to four hours. */
+/** Bounds of the histogram from a call to its delivery, in seconds: retries take up to four hours. */
 const LATENCY_BOUNDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3_600, 14_400];
 
 export interface MetricsParts {
@@ -18,7 +18,7 @@ export interface MetricsParts {
   tenants: boolean;
   /** `undefined` if the application does not trace. */
   tracing: Tracing | undefined;
-  /** Told what the application's views throw. */
+  /** Called with what the application's views throw. */
   onThrow: (error: unknown) => void;
 }
 
@@ -31,9 +31,9 @@ export class Metrics implements Telemetry, OnModuleDestroy {
   private readonly attempts: BufferedCounter;
   private readonly requestDuration: BufferedHistogram;
   private readonly latency: BufferedHistogram;
-  /** Calls often come many at a time, and one object for all of them spares memory while they wait. */
+  /** Many calls often come at the same time. A shared object saves memory while their messages wait. */
   private latestCall: CallTrace | undefined;
-  /** Requests of a destination often come many at a time as well. To join and hash two texts for each would take longer. */
+  /** Requests of a destination often come many at a time, too. Joining and hashing two texts for each takes longer. */
   private latestAttempt = { label: '', outcomeClass: '', key: '' };
 
   constructor(private readonly parts: MetricsParts) {
@@ -110,7 +110,7 @@ export class Metrics implements Telemetry, OnModuleDestroy {
     this.latency.record(Math.max(latency, 0) / 1_000, this.parts.labels.of(destination), ofDestination);
   }
 
-  /** Tells the SDK everything that was counted so far. */
+  /** Hands everything that was counted so far to the SDK. */
   flush(): void {
     for (const instrument of this.instruments) instrument.flush();
   }

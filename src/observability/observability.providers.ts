@@ -24,7 +24,7 @@ import { AnalyticsLogger } from '../shared/analytics-logger.js';
 /** Injection token of a function that reads the status. */
 export const READ_STATUS = Symbol('nestjs-analytics:read-status');
 
-/** OpenTelemetry, where the application has registered an SDK; otherwise `undefined`. */
+/** Injection token of OpenTelemetry; `undefined` if the application has registered no SDK. */
 const OPEN_TELEMETRY = Symbol('nestjs-analytics:open-telemetry');
 const GAUGES = Symbol('nestjs-analytics:gauges');
 
@@ -69,7 +69,7 @@ async function createGauges(
   });
 }
 
-/** Tells the application how analytics is doing. */
+/** Providers that show the application how analytics is doing. */
 export const OBSERVABILITY_PROVIDERS: Provider[] = [
   { provide: OPEN_TELEMETRY, useFactory: loadOpenTelemetry },
   {

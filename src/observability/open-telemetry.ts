@@ -4,7 +4,7 @@ import { isPackageMissing } from '../errors/setup.errors.js';
 import { thrownAt } from '../shared/thrown-at.js';
 
 const PACKAGE = '@opentelemetry/api';
-/** The name that meters and tracers are asked for by. */
+/** Name of the meter and of the tracer. */
 const SCOPE = 'nestjs-analytics';
 
 export type OpenTelemetryApi = typeof Api;
@@ -18,7 +18,7 @@ export interface OpenTelemetry {
   tracer: Tracer | undefined;
 }
 
-/** Loads OpenTelemetry's API; `undefined` if the application does not have it, or has registered no SDK. */
+/** Loads OpenTelemetry's API. Resolves to `undefined` if the application does not have it or has registered no SDK. */
 export async function loadOpenTelemetry(): Promise<OpenTelemetry | undefined> {
   let api: OpenTelemetryApi;
   try {
@@ -27,7 +27,7 @@ export async function loadOpenTelemetry(): Promise<OpenTelemetry | undefined> {
     if (isPackageMissing(error, PACKAGE)) return undefined;
     throw error;
   }
-  // Bundlers can put an empty module in the place of a package that is not there.
+  // Bundlers can replace a missing package with an empty module.
   if (!('metrics' in api)) return undefined;
   const meter = api.metrics.getMeter(SCOPE);
   const tracer = api.trace.getTracer(SCOPE);
@@ -38,8 +38,8 @@ export async function loadOpenTelemetry(): Promise<OpenTelemetry | undefined> {
 }
 
 /**
- * Tells what the application's own samplers, processors and views throw, which must reach neither a call nor a request:
- * one line per place, not one per request.
+ * Returns a function that logs what the application's own samplers, processors and views throw. Their errors must reach
+ * neither a call nor a request. Logs one line per place, not one per request.
  */
 export function tellThrown(logger: { error(message: string): void }): (error: unknown) => void {
   const told = new Set<string>();
@@ -53,7 +53,7 @@ export function tellThrown(logger: { error(message: string): void }): (error: un
   };
 }
 
-/** Tells, once, that requests have no span because there are too many. */
+/** Returns a function that logs, once, that requests have no span because there are too many; never if `limit` is 0. */
 export function tellLeftOut(logger: { warn(message: string): void }, limit: number): () => void {
   let isTold = limit === 0;
   return () => {

@@ -2,15 +2,15 @@
 const SECOND = 1_000;
 
 /**
- * How many requests have a span. An SDK exports at its own pace and drops what comes faster, spans of the
- * application included: a backlog that is delivered at full speed must leave room for them.
+ * Limits how many requests have a span. An SDK exports at its own pace and drops spans that come faster, including
+ * those of the application. A backlog that is delivered at full speed must leave room for the application's spans.
  *
- * An owner is a tenant with all of its destinations, or a destination of the application itself. It has further spans in
- * a second as long as more are left than it has had, so one that is busy takes half of them, and leaves some to each of
- * the others.
+ * An owner is a tenant with all of its destinations, or a destination of the application itself. In each second, an
+ * owner gets spans as long as more are left than it has had. So a busy owner takes half of them, and leaves some to
+ * each of the others.
  */
 export class SpanLimit {
-  /** Requests that had none. */
+  /** Number of requests without a span. */
   leftOut = 0;
   private startedAt = -Infinity;
   private made = 0;
@@ -25,7 +25,7 @@ export class SpanLimit {
     private readonly now: () => number = () => performance.now(),
   ) {}
 
-  /** Whether a request to a destination of this owner may have a span; one that may not is counted. */
+  /** Returns whether a request to a destination of this owner may have a span. If not, counts it in `leftOut`. */
   allows(owner: string): boolean {
     this.beginSecond();
     if ((this.madeFor.get(owner) ?? 0) < this.limit - this.made) return true;
@@ -33,7 +33,7 @@ export class SpanLimit {
     return false;
   }
 
-  /** A span of a request was made, and will be exported. */
+  /** Counts a span of a request that was made and will be exported. */
   add(owner: string): void {
     this.made++;
     this.madeFor.set(owner, (this.madeFor.get(owner) ?? 0) + 1);

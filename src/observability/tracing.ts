@@ -10,7 +10,7 @@ import type { DestinationLabels } from './destination-labels.js';
 import type { OpenTelemetryApi } from './open-telemetry.js';
 import { SpanLimit } from './span-limit.js';
 
-/** Version, trace, span and flags, as W3C Trace Context writes them. Ids of zeros alone are not valid. */
+/** Version, trace, span and flags, as W3C Trace Context writes them. An id of zeros only is not valid. */
 const TRACEPARENT = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})$/;
 /** OpenTelemetry's own limit. */
 const MAX_LINKS = 128;
@@ -21,13 +21,13 @@ export interface TracingParts {
   api: OpenTelemetryApi;
   tracer: Tracer;
   labels: DestinationLabels;
-  /** How many requests a second have a span. */
+  /** Maximum number of requests a second that have a span. */
   spansPerSecond: number;
   /** Whether receivers get `traceparent`. */
   propagate: boolean;
-  /** Told what the application's samplers and span processors throw. */
+  /** Called with what the application's samplers and span processors throw. */
   onThrow: (error: unknown) => void;
-  /** Told when a request has no span because there are too many. */
+  /** Called when a request has no span because there are too many. */
   onLeftOut: () => void;
 }
 
@@ -36,11 +36,11 @@ interface Address {
   port: number;
 }
 
-/** Makes a span of each request to a URL, with the application's OpenTelemetry. */
+/** Makes a span for each request to a URL, with the application's OpenTelemetry. */
 export class Tracing implements RequestTracing {
-  /** Of the span that a call was made in last: requests often make several. */
+  /** The span of the latest call. A request to the application often makes several calls. */
   private latest: { context: SpanContext; header: string | undefined } | undefined;
-  /** Calls made at once have one object, and their messages are often delivered one after the other. */
+  /** The call that was checked last. Calls made at once share an object, and are often delivered one after another. */
   private latestCall: { call: CallTrace; isUnsampled: boolean } | undefined;
   private readonly addresses = new WeakMap<URL, Address>();
   private readonly limit: SpanLimit;
@@ -50,7 +50,7 @@ export class Tracing implements RequestTracing {
     this.limit = new SpanLimit(parts.spansPerSecond);
   }
 
-  /** Requests without a span because there were too many. */
+  /** Number of requests without a span because there were too many. */
   get leftOut(): number {
     return this.limit.leftOut;
   }
@@ -59,25 +59,25 @@ export class Tracing implements RequestTracing {
     this.ownerOf = ownerOf;
   }
 
-  /** The span of the current call, as a message carries it; `undefined` outside of a trace. */
+  /** Returns the span of the current call in the format that messages carry, or `undefined` outside of a trace. */
   traceparent(): string | undefined {
     const { api } = this.parts;
     const context = api.trace.getSpanContext(api.context.active());
     if (context === undefined) return undefined;
     if (this.latest?.context !== context) {
       const header = headerOf(context);
-      // OpenTelemetry's own check looks at each character.
+      // Faster than OpenTelemetry's own check, which looks at each character.
       this.latest = { context, header: TRACEPARENT.test(header) ? header : undefined };
     }
     return this.latest.header;
   }
 
   /**
-   * Begins a span of a request. It links to the calls of its messages. A request with one message also
-   * belongs to the trace of its call, and has no span if that trace is not sampled. A request with several
-   * messages belongs to none of their traces, since they may be many. Above the limit, requests have no span.
+   * Begins the span of a request, which links to the calls of the request's messages. A request with one message also
+   * belongs to the trace of its call, and has no span if that trace is not sampled. A request with several messages
+   * belongs to none of their traces, since they may be many. Above the limit, requests have no span.
    *
-   * What the application's own code throws here must not reach the request: its message would never be settled.
+   * Errors of the application's own code must not reach the request: its messages would never be settled.
    */
   begin(request: TracedRequest): RequestSpan | undefined {
     try {
@@ -92,7 +92,7 @@ export class Tracing implements RequestTracing {
     const { api, tracer, labels } = this.parts;
     const { destination, attempt, calls } = request;
     const only = calls.length === 1 ? calls[0] : undefined;
-    // Most requests of a busy destination have no span, so nothing more is read of their calls.
+    // Most requests of a busy destination have no span, so the rest of their calls is not read.
     if (only !== undefined && this.isUnsampled(only)) return this.passOn(only);
     const owner = this.ownerOf(destination);
     if (!this.limit.allows(owner)) {
@@ -131,7 +131,7 @@ export class Tracing implements RequestTracing {
     return this.latestCall.isUnsampled;
   }
 
-  /** A request without a span: its receiver is told of the call itself, and whether that is sampled. */
+  /** Begins no span. The receiver gets the context of the call itself, which says whether the call is sampled. */
   private passOn(only: CallTrace | undefined): RequestSpan | undefined {
     const traceparent = this.parts.propagate ? only?.traceparent : undefined;
     if (traceparent === undefined || !TRACEPARENT.test(traceparent)) return undefined;
@@ -147,7 +147,7 @@ export class Tracing implements RequestTracing {
     span.end();
   }
 
-  /** The rest of a URL may hold a secret. */
+  /** Returns only host and port: the rest of a URL may hold a secret. */
   private addressOf(url: URL): Address {
     let address = this.addresses.get(url);
     if (address === undefined) {
@@ -159,7 +159,7 @@ export class Tracing implements RequestTracing {
   }
 }
 
-/** A request without a span has none to end. */
+/** Ends a request without a span. */
 const doNothing = (): void => undefined;
 
 function linksTo(calls: readonly (CallTrace | undefined)[]): Link[] {
@@ -177,7 +177,7 @@ function isUnsampled({ traceparent }: CallTrace): boolean {
   return (flags & SAMPLED) === 0 && TRACEPARENT.test(traceparent);
 }
 
-/** Anyone with access to the queue may have written it. */
+/** Parses and checks the context of a call: anyone with access to the queue may have written it. */
 function contextOf(call: CallTrace | undefined): SpanContext | undefined {
   if (call?.traceparent === undefined) return undefined;
   const [, traceId, spanId, flags = ''] = TRACEPARENT.exec(call.traceparent) ?? [];

@@ -1,20 +1,20 @@
 import type { OptionProblem } from '../../errors/option-problem.js';
 
-/** Without it, the API changes nothing. */
+/** Header without which the API changes nothing. */
 const CONSOLE_HEADER = 'x-analytics-console';
 
-/** Without it, the API asks who is signed in. */
+/** Header with the token of a link. Without it, the API checks who is signed in. */
 const LINK_HEADER = 'x-analytics-link';
 
 const STREAM_TYPE = 'text/event-stream';
 
-/** How long the answer to what changes something may take, in milliseconds: longer than the API takes for anything. */
+/** How long the answer to a change may take, in milliseconds. The API never takes as long. */
 const SEND_PATIENCE = 90_000;
 
-/** The fields of a destination that are sent. */
+/** Fields of a destination or of a filter, as they are sent. */
 export type Fields = Record<string, unknown>;
 
-/** What the API answers in place of a result. */
+/** An error that the API answers, or that keeps its answer from arriving. */
 export class ApiError extends Error {
   constructor(
     readonly code: string,
@@ -27,12 +27,12 @@ export class ApiError extends Error {
 
 /** Sends the requests of a page to its application. */
 export class ApiRequests {
-  /** @param link what was behind the `#` of a link */
+  /** @param link token behind the `#` of a link */
   constructor(private readonly link?: string) {}
 
   /**
    * @param patience how long the answer may take, in milliseconds
-   * @param signal aborts when nobody waits for it any more
+   * @param signal aborts when nobody waits for the answer any more
    */
   read<T>(url: string, patience: number, signal?: AbortSignal): Promise<T> {
     return this.ask('GET', url, undefined, inTime(patience, signal));
@@ -62,11 +62,11 @@ export class ApiRequests {
     return (await jsonOf(response, method)) as T;
   }
 
-  /** @throws ApiError for an answer that is none */
+  /** @throws ApiError for a missing, redirected or unsuccessful answer */
   private async fetch(url: string, { headers, ...request }: RequestInit): Promise<Response> {
     const response = await fetch(url, {
       ...request,
-      // It may lead to another origin, such as one to sign in at, where the page may ask for nothing.
+      // A redirect may lead to another origin, such as a sign-in page, which this page must not request.
       redirect: 'manual',
       headers: {
         [CONSOLE_HEADER]: '1',
@@ -87,7 +87,7 @@ export class ApiRequests {
   }
 }
 
-/** What is never answered would hold up all renewals, and whoever waits for it. */
+/** Adds a time limit to a signal: a request without an answer would block all renewals, and the reader. */
 function inTime(patience: number, signal?: AbortSignal): AbortSignal {
   const timeout = AbortSignal.timeout(patience);
   return signal === undefined ? timeout : AbortSignal.any([signal, timeout]);
@@ -102,16 +102,16 @@ async function jsonOf(response: Response, method?: string): Promise<object> {
   }
 }
 
-/** @throws ApiError as `jsonOf` */
+/** @throws ApiError for an answer that is no event stream */
 async function streamIn(response: Response): Promise<ReadableStream<Uint8Array>> {
   const { body, headers } = response;
   if (body !== null && headers.get('content-type')?.startsWith(STREAM_TYPE) === true) return body;
-  // What comes instead may have no end.
+  // The body of another answer may have no end.
   await body?.cancel();
   throw unexpectedAnswer(response);
 }
 
-/** Of a change: what was sent may have come, and only its answer was lost. */
+/** Advice after a failed change: the request may have arrived, and only its answer was lost. */
 const LOOK_FIRST =
   'It may have done what you asked for all the same: check the connection, and look before you try again.';
 
@@ -124,7 +124,7 @@ function unreachable(method = 'GET'): ApiError {
   );
 }
 
-/** The answer's own text is for whoever builds a page. */
+/** Replaces the message of the answer, which is meant for developers of a page. */
 function signedOut(code: string): ApiError {
   return new ApiError(
     code,
@@ -132,7 +132,7 @@ function signedOut(code: string): ApiError {
   );
 }
 
-/** The application redirects nothing: what is in front of it has not let the request pass. */
+/** The application never redirects, so a proxy in front of it has not let the request pass. */
 function redirected(method = 'GET'): ApiError {
   return new ApiError(
     'REDIRECTED',

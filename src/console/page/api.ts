@@ -6,23 +6,23 @@ import type { ExplainedRequest } from '../../webhooks/diagnostics/explained-requ
 import type { TestResult } from '../../webhooks/endpoint.js';
 import { ApiRequests, type Fields } from './api-requests.js';
 
-/** How long what is read may take, in milliseconds: longer than the API takes for anything. */
+/** How long an answer may take, in milliseconds. The API never takes as long. */
 const PATIENCE = 90_000;
-/** The same for what the application answers within some ten seconds, whatever happens. */
+/** How long a report may take, in milliseconds. The application always answers within about ten seconds. */
 const REPORT_PATIENCE = 20_000;
 
-/** Destinations that are loaded at first, and at once if more are wanted: the search looks through those. */
+/** Number of destinations that are loaded at first, and with each further page. The search covers only these. */
 const FIRST_PAGE = '100';
 const NEXT_PAGE = '1000';
 
-/** A request that would be sent. */
+/** A request that would be sent for a message. */
 export type ShownRequest = Pick<ExplainedRequest, 'method' | 'url' | 'headers' | 'curl'> & { body: string };
 
-/** What a replay has come to. */
+/** Result of a replay. */
 export interface Replayed {
-  /** Messages; `undefined` where it goes on. */
+  /** Number of messages; `undefined` if the replay still goes on. */
   replayed?: number;
-  /** Why there are none, where the API knows it. */
+  /** Why no message was replayed, if the API knows. */
   reason?: string;
 }
 
@@ -34,8 +34,8 @@ export class Api {
 
   /**
    * @param base path under which the browser knows the application; empty for the root of its host
-   * @param paths where the API and the console are in the application
-   * @param link what was behind the `#` of a link
+   * @param paths paths of the API and of the console within the application
+   * @param link token behind the `#` of a link
    */
   constructor(
     readonly base: string,
@@ -47,7 +47,7 @@ export class Api {
     this.requests = new ApiRequests(link);
   }
 
-  /** @param cursor of the page before */
+  /** @param cursor the cursor that the previous page returned */
   list(cursor?: string, signal?: AbortSignal): Promise<DestinationPage> {
     const query =
       cursor === undefined
@@ -108,7 +108,7 @@ export class Api {
     return this.read(`${pathOf(id)}/explain?${queryOf({ message })}`, signal);
   }
 
-  /** Resolves to no number where it takes longer than an answer may, and goes on. */
+  /** Resolves without a number if the replay takes longer than an answer may. The replay then goes on. */
   replay(id: string, filter: Fields): Promise<Replayed> {
     return this.send('POST', `${pathOf(id)}/replay`, filter);
   }
@@ -122,9 +122,9 @@ export class Api {
   }
 
   /**
-   * Calls as they are made, as server-sent events.
+   * Opens the stream of calls, as server-sent events.
    *
-   * @param id of the latest one that is known
+   * @param id id of the latest event that the page has received
    */
   live(id: string | undefined, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
     const headers = { ...(id !== undefined && { 'last-event-id': id }) };
@@ -132,16 +132,16 @@ export class Api {
   }
 
   /**
-   * Tells when something has changed, as server-sent events.
+   * Opens a stream that tells when something has changed, as server-sent events.
    *
-   * @param destination where; `undefined` for the overview
+   * @param destination id of the destination that is watched; `undefined` for the overview
    */
   changes(destination: string | undefined, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
     const query = destination === undefined ? '' : `?${queryOf({ destination })}`;
     return this.requests.stream(`${this.consolePath}/changes${query}`, signal);
   }
 
-  /** @param signal aborts when nobody waits for it any more */
+  /** @param signal aborts when nobody waits for the answer any more */
   private read<T>(path: string, signal?: AbortSignal): Promise<T> {
     return this.requests.read(this.path + path, PATIENCE, signal);
   }

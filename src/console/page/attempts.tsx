@@ -3,7 +3,7 @@ import type { DeliveryAttempt } from '../../deliveries/history/history.types.js'
 import { hintFor } from './error-hints.js';
 import { Time } from './parts.js';
 
-/** Of what became of a message. */
+/** CSS classes of the states of a delivery. */
 export const STATE_CLASSES = { delivered: 'good', retrying: 'waiting', failed: 'bad' };
 
 const TITLES = ['Attempt', 'Time', 'URL', 'Result', 'Duration', 'Answer'];

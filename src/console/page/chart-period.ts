@@ -1,21 +1,21 @@
-/** Of one period, in the units of a chart. */
+/** Width of one period, in the units of a chart. */
 export const WIDTH = 4;
 export const KINDS = ['delivered', 'retried', 'failed'] as const;
 type Kind = (typeof KINDS)[number];
 export type Counts = Readonly<Record<Kind, number>>;
 
-/** How long the periods of a chart are. */
+/** Length of each period of a chart. */
 export type PeriodUnit = 'minute' | 'hour';
 
 /** What happened in a minute or an hour. */
 export interface ChartPeriod extends Counts {
-  /** When it began, in milliseconds since the epoch. */
+  /** Start of the period, in milliseconds since the epoch. */
   at: number;
-  /** The most messages that waited; `undefined` where that is not known. */
+  /** Highest number of messages that waited; `undefined` if it is not known. */
   waiting?: number | undefined;
 }
 
-/** How often something happened in all of these periods. */
+/** Returns the sum of one kind over all periods. */
 export function sumOf(periods: readonly Counts[], kind: Kind): number {
   return periods.reduce((sum, period) => sum + period[kind], 0);
 }

@@ -1,4 +1,4 @@
-/** Where a client sends, and as which source. */
+/** Where a client sends its events, and for which source. */
 export interface ClientTarget {
   /** Origin of the application. */
   origin: string;
@@ -7,11 +7,11 @@ export interface ClientTarget {
   writeKey: string;
 }
 
-/** How each client is connected to a source, by the name of the client. */
+/** Returns the code that connects each client to a source, by the name of the client. */
 export function snippetsFor({ origin, path, writeKey }: ClientTarget): Record<string, string> {
   const key = JSON.stringify(writeKey);
   const host = origin.replace(/^https?:\/\//, '');
-  // This client speaks HTTPS unless it is told.
+  // `@segment/analytics-next` uses HTTPS by default.
   const protocol = origin.startsWith('http:') ? ", protocol: 'http'" : '';
   const ownPath = path === '' ? '' : `, path: '${path}/v1/batch'`;
   return {

@@ -2,20 +2,20 @@ import type { DestinationDetails } from '../../stored-destinations/destinations.
 import type { Fields } from './api-requests.js';
 import { fieldsOf, removalOf, type Texts, textsOf } from './destination-fields.js';
 
-/** A destination that somebody changes, or adds. */
+/** A destination that the reader is changing or adding. */
 export interface Draft {
-  /** As it is without the changes; `undefined` for a new one. */
+  /** The destination without the changes; `undefined` for a new destination. */
   base: DestinationDetails | undefined;
-  /** What was typed, by the names of the fields. */
+  /** Typed texts, by the names of the fields. */
   typed: Texts;
 }
 
-/** What the fields show. */
+/** Returns the texts that the fields show. */
 export function textsIn({ base, typed }: Draft): Texts {
   return { ...textsOf(base), ...typed };
 }
 
-/** What is sent: the fields that were changed, or all of a new destination. @throws ApiError as `fieldsOf` */
+/** Returns the fields to send: the changed ones, or all of a new destination. @throws ApiError as `fieldsOf` */
 export function fieldsIn(draft: Draft): Fields {
   const { base } = draft;
   const fields = fieldsOf(textsIn(draft), base);
@@ -24,9 +24,9 @@ export function fieldsIn(draft: Draft): Fields {
 }
 
 /**
- * What is not any more as it was where a field was changed in the draft as well: what that is now, by the fields. None of
- * those that have become what was typed, as where a change was made whose answer did not come. Headers are among them after
- * any change of a destination that has some: each may have another value, and values are not shown.
+ * Returns the current texts of the fields that both the draft and somebody else have changed, by the names of the
+ * fields. Leaves out a field that now has the typed text, as after a change whose answer was lost. Headers count as
+ * changed after any change of a destination that has headers: their values may be different, and are not shown.
  */
 export function changedMeanwhile(draft: Draft, latest: DestinationDetails): Texts {
   const before = comparedTexts(draft.base);
@@ -42,7 +42,7 @@ export function changedMeanwhile(draft: Draft, latest: DestinationDetails): Text
   );
 }
 
-/** The draft over what its destination is now, unless somebody else has changed the same fields. */
+/** Bases the draft on the latest version of its destination, unless somebody else has changed the same fields. */
 export function follow(draft: Draft, latest: DestinationDetails | undefined): Draft {
   const { base } = draft;
   if (base === undefined || latest === undefined || latest.version <= base.version) return draft;
@@ -60,7 +60,7 @@ function changedIn({ base, typed }: Draft): string[] {
   return hasHeaders ? [...names, 'headers'] : names;
 }
 
-/** Of the headers, the values are not known. */
+/** Returns the texts of a destination for a comparison. Headers are compared by name: their values are not known. */
 function comparedTexts(destination: DestinationDetails | undefined): Texts {
   return { ...textsOf(destination), headers: destination?.headers?.join(', ') ?? '' };
 }

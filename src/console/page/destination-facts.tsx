@@ -16,7 +16,7 @@ interface DestinationFactsProps {
   isOperator: boolean;
 }
 
-/** What a destination is, with all that decides which events come, and for how long they are tried. */
+/** The settings of a destination, including all that decide which events it gets and how long they are retried. */
 export function DestinationFacts({ destination, isOperator }: DestinationFactsProps): JSX.Element {
   const { urls, tenant, events, types, sources, headers, rateLimit, createdAt } = destination;
   const { timeout, retryWindow, retryStatuses } = destination;
@@ -46,12 +46,12 @@ export function DestinationFacts({ destination, isOperator }: DestinationFactsPr
   );
 }
 
-/** Whoever names events gets only `track`, unless they name types as well. */
+/** A destination that names events gets only `track`, unless it names types as well. */
 function typesText(types?: readonly string[], events?: readonly string[]): string | undefined {
   return types?.join(', ') ?? (events && 'track');
 }
 
-/** In the largest unit of which it is a whole number. */
+/** Formats a duration as a whole number of the largest unit that divides it. */
 function durationText(milliseconds: number): string {
   const [size, unit] = UNITS.find(([each]) => milliseconds >= each && milliseconds % each === 0) ?? [
     1,

@@ -11,18 +11,18 @@ export interface FormField {
   label: string;
   hint: string;
   isLong?: boolean;
-  /** Whether its values are never shown, so that nobody sees whether they were changed. */
+  /** Whether the values of the field are never shown, so a change of them cannot be seen. */
   isSecret?: boolean;
-  /** Label of a box that removes what it has, where an empty text keeps it. */
+  /** Label of a checkbox that removes the values of a field, if an empty text keeps them. */
   removal?: string;
 }
 
-/** The name among the texts of the box that removes what a field has; it is empty unless the box is checked. */
+/** Returns the name of the text for a field's removal checkbox. The text is empty unless the checkbox is checked. */
 export function removalOf(name: string): string {
   return `${name}-removal`;
 }
 
-/** @param destination what is changed; `undefined` for a new one */
+/** @param destination the destination that is changed; `undefined` for a new one */
 export function formFields(destination: DestinationDetails | undefined, isOperator: boolean): FormField[] {
   const names = destination?.headers ?? [];
   const kept =
@@ -105,10 +105,10 @@ export function textsOf(destination: DestinationDetails | undefined): Texts {
 }
 
 /**
- * The fields as the API takes them. What was left empty is not sent for a new destination, and reset for one that
- * is changed.
+ * Returns the fields as the API takes them. An empty field is left out for a new destination, and reset for a
+ * destination that is changed.
  *
- * @throws ApiError for what the API could not even be asked
+ * @throws ApiError for a text that cannot be turned into a field
  */
 export function fieldsOf(texts: Texts, destination: DestinationDetails | undefined): Fields {
   const none = destination === undefined ? undefined : null;
@@ -143,13 +143,13 @@ function partsOf(text: string): string[] {
   return linesOf(text.replaceAll(',', '\n'));
 }
 
-/** The API says what is wrong with a text that is none. */
+/** Returns a text that is no number unchanged: the API says what is wrong with it. */
 function numberIn(text: string): number | string {
   const number = Number(text);
   return Number.isNaN(number) ? text : number;
 }
 
-/** The field is not sent where the headers stay as they are: nobody can see their values. */
+/** Leaves the field out if the headers stay as they are, since the page does not know their values. */
 function headersIn(text: string, areRemoved: boolean): Fields {
   if (areRemoved) return { headers: null };
   return text === '' ? {} : { headers: headersOf(text) };
@@ -162,7 +162,7 @@ function headersOf(text: string): Record<string, string> {
     return [line.slice(0, colon).trim(), line.slice(colon + 1).trim()];
   });
   const fields = Object.fromEntries(headers);
-  // An object holds only the last one of them, and the API says the same of names that differ in their case.
+  // An object keeps only the last of several equal names. The API itself refuses names that differ only in case.
   if (Object.keys(fields).length < headers.length)
     throw wrong('headers', 'each header once', 'a name that is there twice');
   return fields;

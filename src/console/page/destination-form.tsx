@@ -8,23 +8,23 @@ import { type FormField, formFields, removalOf, type Texts } from './destination
 import { Problem } from './parts.js';
 import { useFocusBack } from './use-focus-back.js';
 
-/** How often it is tried to save what somebody else keeps changing. */
+/** Maximum number of retries to save a destination that somebody else keeps changing. */
 const MAX_TRIES = 5;
 
 interface FormProps {
-  /** What is changed; `undefined` for a new one. */
+  /** The destination that is changed; `undefined` for a new one. */
   destination?: DestinationDetails;
   isOperator: boolean;
   /**
-   * @param fields those that were changed, or all of a new one
-   * @param version of the destination that they change
+   * @param fields the changed fields, or all fields of a new destination
+   * @param version version of the destination that the changes are based on
    */
   save: (fields: Fields, version: number | undefined) => Promise<void>;
-  /** What the destination is now. */
+  /** Reads the destination as it is now. */
   latest?: () => Promise<DestinationDetails>;
 }
 
-/** The fields of a destination, each with what is wrong with it. */
+/** The fields of a destination, each with its problems. */
 export function DestinationForm({ destination, isOperator, save, latest }: FormProps): JSX.Element {
   const [draft, setDraft] = useState<Draft>({ base: destination, typed: {} });
   const [meanwhile, setMeanwhile] = useState<Texts>({});
@@ -38,7 +38,7 @@ export function DestinationForm({ destination, isOperator, save, latest }: FormP
     setDraft((before) => follow(before, destination));
   }, [destination]);
 
-  /** What others have changed in other fields stays as it is, and in the same ones it is shown first. */
+  /** Saves despite changes by others: those to other fields stay, and those to the same fields are shown first. */
   const saveOver = async (tried: Draft, tries: number): Promise<void> => {
     try {
       await save(fieldsIn(tried), tried.base?.version);
@@ -94,9 +94,9 @@ interface FieldProps {
   field: FormField;
   texts: Texts;
   problems: readonly OptionProblem[];
-  /** What somebody else has made of it meanwhile. */
+  /** Text that somebody else has given the field meanwhile. */
   meanwhile: string | undefined;
-  /** Whether it is being saved. It takes nothing then, which would be lost, and keeps the focus. */
+  /** Whether the form is being saved. The field then takes no input, which would be lost, but keeps the focus. */
   isBusy: boolean;
   onChange: (name: string, text: string) => void;
 }

@@ -7,7 +7,7 @@ import { Action, NotLoaded, Time } from './parts.js';
 import { useRowHeight } from './rows.js';
 import { useLoaded } from './use-loaded.js';
 
-/** The destinations of whoever looks at the page. */
+/** The destinations that the reader of the page may see. */
 export function DestinationList({ api, isOperator }: { api: Api; isOperator: boolean }): JSX.Element {
   const loaded = useLoaded((signal) => api.list(undefined, signal), 'list');
   const { value } = loaded;
@@ -75,7 +75,7 @@ interface TableProps {
   isOperator: boolean;
 }
 
-/** Only rows that are no cells of a table to the layout can be left out while they are out of sight. */
+/** The styles do not lay this out as a table: browsers cannot skip the drawing of table rows that are out of sight. */
 function Table({ destinations, isOperator }: TableProps): JSX.Element {
   const list = useRowHeight<HTMLTableElement>();
   const titles = ['Destination', ...(isOperator ? ['Tenant'] : []), 'Status', 'Changed'];
@@ -99,7 +99,7 @@ function Table({ destinations, isOperator }: TableProps): JSX.Element {
   );
 }
 
-/** It is made once, however often the list is searched. */
+/** Rendered once, however often the list is searched. */
 function Row({
   destination,
   isOperator,
@@ -128,17 +128,17 @@ function Row({
   );
 }
 
-/** A character that is drawn. */
+/** Matches a visible character. */
 const VISIBLE = /[^\p{Z}\p{C}\p{M}\p{Default_Ignorable_Code_Point}\u2800]/u;
 
-/** What the status of a destination consists of. */
+/** Fields that `Status` shows. */
 type WithStatus = Pick<DestinationDetails, 'enabled'> & { disabledReason?: string | undefined };
-/** What a destination is called after. */
+/** Fields that `titleOf` chooses from. */
 type WithTitle = Pick<DestinationDetails, 'id'> & { name?: string | undefined; urls: readonly string[] };
 
 /**
- * What a destination is called; one that is configured in code may have neither a name nor a URL. A name of which
- * nothing is drawn would make a link that nobody finds.
+ * Returns the name of a destination or, if the name has no visible character, the first URL: nobody would find a link
+ * without visible text. A destination that is configured in code may have neither: then this is its id.
  */
 export function titleOf({ id, name = '', urls }: WithTitle): string {
   return VISIBLE.test(name) ? name : (urls[0] ?? id);

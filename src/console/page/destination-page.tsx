@@ -18,10 +18,10 @@ import { useChanges } from './use-changes.js';
 import { hasLoaded, useLoaded } from './use-loaded.js';
 import { useTicks } from './use-ticks.js';
 
-/** How often it is asked what has failed where no history tells when more has, in milliseconds. */
+/** How often failed messages are read again if there is no history that shows new failures, in milliseconds. */
 const RENEWAL = 10_000;
 
-/** A destination: what it is, and what becomes of its events. */
+/** A destination: its settings, and what becomes of its events. */
 export function DestinationPage({
   api,
   id,
@@ -43,7 +43,7 @@ export function DestinationPage({
   const [form, setForm] = useState<'none' | 'shown' | 'hidden'>('none');
   const edit = useRef<HTMLButtonElement>(null);
   if (destination === undefined && error !== undefined) return <NotLoaded loaded={loaded} />;
-  // All of it appears at once, so that nothing is pushed down by what comes later.
+  // Everything appears at once, so that a part that loads later does not push the others down.
   if (destination === undefined || !hasLoaded(stats) || !hasLoaded(recent)) return <p>Loading …</p>;
   const { urls, description, readOnly } = destination;
   const failures = stats.value === undefined ? 0 : sumOf(stats.value.hours, 'failed');
@@ -89,7 +89,7 @@ export function DestinationPage({
       <Problem error={error} />
       {secret !== undefined && <Secret text={secret} />}
       {results !== undefined && <TestResults results={results} />}
-      {/* What was typed stays while it is hidden. */}
+      {/* Hidden, not removed, so that the typed texts stay. */}
       {form !== 'none' && (
         <div hidden={form === 'hidden'}>
           <DestinationForm
@@ -98,7 +98,7 @@ export function DestinationPage({
             save={async (fields, version) => {
               if (Object.keys(fields).length > 0) await api.update(id, { ...fields, version });
               await reload();
-              // What has the focus goes with the form.
+              // The form goes away, and the element that has the focus with it.
               edit.current?.focus({ preventScroll: true });
               setForm('none');
             }}
@@ -132,12 +132,12 @@ interface ChangesProps {
   edit: RefObject<HTMLButtonElement | null>;
   isEdited: boolean;
   onEdit: (isEdited: boolean) => void;
-  /** A new secret, which is shown once. */
+  /** Called with a new secret, which is shown once. */
   onSecret: (secret: string) => void;
   reload: () => Promise<void>;
 }
 
-/** What can be changed of a destination that is not configured in code. */
+/** Buttons that change a destination that is not configured in code. */
 function Changes({ api, destination, edit, isEdited, onEdit, onSecret, reload }: ChangesProps): JSX.Element {
   const { id, enabled } = destination;
   return (
@@ -169,7 +169,7 @@ function Changes({ api, destination, edit, isEdited, onEdit, onSecret, reload }:
         run={async () => {
           const page = location.hash;
           await api.remove(id);
-          // Its reader may have gone elsewhere meanwhile.
+          // The reader may have opened another page meanwhile.
           if (location.hash === page) location.hash = '#/destinations';
         }}
         question="Delete this destination? What waits for it is dropped."

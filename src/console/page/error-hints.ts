@@ -1,6 +1,6 @@
 import type { WebhookErrorCode } from '../../webhooks/http/webhook-error-code.js';
 
-/** What an error of a request means, and what to do about it, by its code. */
+/** What each error code of a request means, and what to do about it. */
 const HINTS: Readonly<
   Record<
     | WebhookErrorCode
@@ -53,7 +53,7 @@ const BY_STATUS: Readonly<Record<number, string>> = {
   429: 'The receiver gets too many requests. Set a `rateLimit`, or raise its limit.',
 };
 
-/** What the outcome of a request means; `undefined` for one that needs no explanation. */
+/** Returns what the outcome of a request means, or `undefined` if it needs no explanation. */
 export function hintFor({ status, error }: { status?: number; error?: string }): string | undefined {
   if (error !== undefined) return BY_CODE.get(error);
   if (status === undefined || status < 300) return undefined;

@@ -2,7 +2,7 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Fields } from './api-requests.js';
 
-/** What was filled in, by the names of the API's filter; what is empty matches all. */
+/** Texts of the fields, by their names in the API's filter. An empty text matches all. */
 export type FailedTexts = Readonly<Record<string, string>>;
 
 /** Fields with a list of values. */
@@ -74,7 +74,7 @@ interface TypedFieldProps {
   onChange: (text: string) => void;
 }
 
-/** It keeps what is being typed, which is no filter yet: the page may be redrawn meanwhile. */
+/** A field that keeps a text while it is being typed and is no filter yet, even if the page is redrawn. */
 function TypedField({ isTime, onChange }: TypedFieldProps): JSX.Element {
   const [typed, setTyped] = useState('');
   return (
@@ -93,12 +93,12 @@ function TypedField({ isTime, onChange }: TypedFieldProps): JSX.Element {
   );
 }
 
-/** The filter that is sent. The API says what is wrong with it. */
+/** Returns the filter to send. The API says what is wrong with it. */
 export function filterOf(texts: FailedTexts): Fields {
   const given = Object.entries(texts).filter(([, text]) => text !== '');
   return Object.fromEntries(
     given.map(([name, text]) => {
-      // A time without a zone is one of the reader's.
+      // A time without a zone is in the reader's zone.
       if (isTimeName(name)) return [name, new Date(text).getTime()];
       return [name, name === 'status' && /^\d+$/.test(text) ? Number(text) : text];
     }),

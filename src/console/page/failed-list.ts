@@ -1,36 +1,36 @@
 import type { FailedMessage } from '../../deliveries/failed-filter.js';
 
-/** Rows on the page, and more only while somebody has them open or selected; older ones go. */
+/** Maximum number of rows on the page. Older rows stay only while somebody reads them. */
 export const MOST_ROWS = 1_000;
 
-/** What is shown of what failed for good. */
+/** The shown messages that failed for good. */
 export interface FailedList {
-  /** The latest first, and none is missing in between. */
+  /** The latest messages first, without gaps. */
   rows: readonly FailedMessage[];
-  /** Older ones that somebody reads. Between those and the rows, others may be missing. */
+  /** Older messages that somebody reads. Other messages between these and `rows` may be missing. */
   apart: readonly FailedMessage[];
 }
 
-/** What was read of the API to renew a list. */
+/** What was read from the API to renew a list. */
 export interface LatestFailed {
-  /** The latest ones. */
+  /** The latest messages. */
   messages: readonly FailedMessage[];
-  /** Whether there are no others. */
+  /** Whether there are no other messages. */
   isAll: boolean;
 }
 
 export interface ListLimits {
-  /** Rows that the reader has asked for. */
+  /** Number of rows that the reader has asked for. */
   count: number;
   /** Whether somebody reads a row. */
   isRead: (message: FailedMessage) => boolean;
-  /** Whether a message is known not to be kept as failed any more. */
+  /** Whether a message is known to be no longer kept as failed. */
   isGone: (message: FailedMessage) => boolean;
 }
 
 /**
- * The list with the latest messages at the top. What was shown and is older stays up to what the reader has asked
- * for, and below that down to the last row that somebody reads.
+ * Returns the list with the latest messages at the top. Older rows that were shown stay: as many as the reader has
+ * asked for, and more down to the last row that somebody reads.
  */
 export function renewedList(shown: FailedList, latest: LatestFailed, limits: ListLimits): FailedList {
   const { messages, isAll } = latest;
@@ -41,20 +41,20 @@ export function renewedList(shown: FailedList, latest: LatestFailed, limits: Lis
   const all = [...rows, ...others(shown.apart)];
   const last = all.findLastIndex(({ messageId }) => ids.has(messageId));
   const isJoined = last >= 0 && last < rows.length;
-  // Up to the last one that is known, all that is still kept has been read again.
+  // Down to the last shown message that was read again, `messages` has everything that is still kept.
   const below = isJoined ? rows.slice(last + 1) : [];
   const apart = isAll ? [] : all.slice(Math.max(last + 1, isJoined ? rows.length : 0));
-  // Nothing that waits was read, so nothing is known against these.
+  // Waiting messages were not read, so shown ones may still be waiting.
   const waiting = [...shown.rows, ...shown.apart].filter((one) => one.waiting && !ids.has(one.messageId));
   const ended = [...messages, ...(isAll ? [] : below).filter((one) => !isGone(one))];
   const older = [...apart, ...waiting].filter((one) => !isGone(one));
-  // Those whose batch waits come last.
+  // Messages whose batch waits come last.
   return apart.length === 0
     ? cutList({ rows: [...ended, ...older], apart: [] }, limits)
     : cutList({ rows: ended, apart: older.filter(isRead) }, limits);
 }
 
-/** What a list shows at most. */
+/** Cuts a list to the rows that may be shown. */
 export function cutList({ rows, apart }: FailedList, { count, isRead }: ListLimits): FailedList {
   const lastRead = rows.findLastIndex(isRead);
   const end = Math.min(Math.max(count, lastRead + 1), MOST_ROWS);

@@ -15,26 +15,26 @@ import { useRowHeight } from './rows.js';
 import { rowsRead } from './rows-read.js';
 import { useLoaded } from './use-loaded.js';
 
-/** Messages that are shown at first. */
+/** Number of messages that are shown at first. */
 const STEP = 20;
 const EMPTY: FailedList = { rows: [], apart: [] };
 const NOTHING_TO_REPLAY = 'Nothing that matches has failed for good; nothing was replayed.';
 
 interface FailedMessagesProps {
   api: Api;
-  /** Of the destination. */
+  /** Id of the destination. */
   id: string;
-  /** Another one whenever other messages may have failed for good. */
+  /** Changes whenever more messages may have failed for good. */
   version: string;
-  /** The latest ones there, which tell what was delivered again; `undefined` while they are not known. */
+  /** Latest deliveries of the destination, which show what was replayed; `undefined` while they are not known. */
   deliveries: readonly RecentDelivery[] | undefined;
 }
 
-/** What failed for good at a destination, and a way to deliver it again. */
+/** The messages that failed for good at a destination, and a way to deliver them again. */
 export function FailedMessages({ api, id, version, deliveries }: FailedMessagesProps): JSX.Element {
   const [texts, setTexts] = useState({});
   const count = useRef(STEP);
-  /** Rows that are to be read next, where the reader has asked for more. */
+  /** Number of rows to read next, if the reader has asked for more. */
   const wanted = useRef<number | undefined>(undefined);
   const list = useRowHeight<HTMLOListElement>();
   const filter = filterOf(texts);
@@ -55,9 +55,9 @@ export function FailedMessages({ api, id, version, deliveries }: FailedMessagesP
       renew: async (before, signal) => {
         const ended = before.rows.filter(({ waiting }) => !waiting);
         const known = new Set(ended.map(({ messageId }) => messageId));
-        // Reading what waits, too, may take seconds, of which all tenants would have a part.
+        // Reading waiting messages as well may take seconds, and would slow down all tenants.
         const selection = { id, filter: { ...filter, waiting: false }, count: count.current };
-        // Whoever has a thousand on the page waits for no thousand of them with each change.
+        // Stops at the first page with a known message, so that a change does not read a thousand rows again.
         const latest = await readLatest(api, selection, signal, (page) =>
           page.some(({ messageId }) => known.has(messageId)),
         );
@@ -70,7 +70,7 @@ export function FailedMessages({ api, id, version, deliveries }: FailedMessagesP
   const before = useRef<FailedList>(EMPTY);
   if (value !== undefined) before.current = value;
   const isLoading = value === undefined && error === undefined;
-  // What another filter has found stays until that is known which this one finds.
+  // The result of the previous filter stays until the result of this filter is known.
   const { rows, apart } = isLoading ? before.current : (value ?? EMPTY);
   shown.current = [...rows, ...apart];
   const [replayed, setReplayed] = useState<string>();
@@ -78,7 +78,7 @@ export function FailedMessages({ api, id, version, deliveries }: FailedMessagesP
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const ticked = shown.current.map(({ messageId }) => messageId).filter((one) => selected.has(one));
   useEffect(() => {
-    // What is not shown is not replayed, and its tick does not come back with it.
+    // A message that is not shown is not replayed. If it comes back, it is no longer ticked.
     const ids = new Set(shown.current.map(({ messageId }) => messageId));
     setSelected((before) => {
       const stay = [...before].filter((one) => ids.has(one));
@@ -89,7 +89,7 @@ export function FailedMessages({ api, id, version, deliveries }: FailedMessagesP
     setReplayed(undefined);
     setReplayed(replayText(await replayAll(api, id, chosen, setProgress)));
     const { messageIds } = chosen;
-    // What was selected meanwhile stays, and so does what is still shown after a replay of all.
+    // Messages that were selected meanwhile stay selected, and so do those still shown after a replay of all.
     if (Array.isArray(messageIds)) {
       setSelected((now) => new Set([...now].filter((one) => !messageIds.includes(one))));
     }
@@ -153,7 +153,7 @@ export function FailedMessages({ api, id, version, deliveries }: FailedMessagesP
         aria-label="Messages that failed for good"
         aria-busy={isLoading}
       >
-        {/* One array, so that a row that comes to stand apart is the same element, with its focus. */}
+        {/* One array, so that a row that moves to `apart` stays the same element and keeps its focus. */}
         {[...rows.map(rowOf), ...(apart.length === 0 ? [] : [<Gap key="" />]), ...apart.map(rowOf)]}
       </ol>
       {rows.length >= count.current && (

@@ -4,23 +4,23 @@ import type { Api } from './api.js';
 import type { Fields } from './api-requests.js';
 import type { LatestFailed } from './failed-list.js';
 
-/** The most that the API answers at once. */
+/** Maximum number of messages in one answer of the API. */
 export const MAX_ANSWER = 100;
 
 /** Which messages are read. */
 export interface FailedSelection {
-  /** Of the destination. */
+  /** Id of the destination. */
   id: string;
-  /** Of the API. */
+  /** Filter of the API. */
   filter: Fields;
-  /** The most that are read. */
+  /** Maximum number of messages to read. */
   count: number;
 }
 
 /**
  * Reads the latest messages that failed, page by page.
  *
- * @param isEnough tells of a page whether those behind it need not be read
+ * @param isEnough returns whether the pages after this page need not be read
  */
 export async function readLatest(
   api: Api,
@@ -28,7 +28,7 @@ export async function readLatest(
   signal: AbortSignal,
   isEnough: (page: readonly FailedMessage[]) => boolean = () => false,
 ): Promise<LatestFailed> {
-  // What fails meanwhile moves messages from a page that was read to the next one.
+  // New failures meanwhile move messages to the next page, so a message may be read twice.
   const found = new Map<string, FailedMessage>();
   for (let start = 0; start < count; start += MAX_ANSWER) {
     const limit = Math.min(count - start, MAX_ANSWER);
@@ -42,7 +42,7 @@ export async function readLatest(
   return { messages: [...found.values()], isAll: false };
 }
 
-/** Whether there was an attempt after a message had failed for good: somebody has replayed it. */
+/** Returns a function that tells whether a message was replayed: attempted again after it had failed for good. */
 export function triedAgainIn(
   deliveries: readonly RecentDelivery[] = [],
 ): (message: FailedMessage) => boolean {

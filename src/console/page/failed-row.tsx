@@ -5,14 +5,14 @@ import { messageHash } from './message-page.js';
 import { Details, Time } from './parts.js';
 
 interface FailedRowProps {
-  /** Of the destination. */
+  /** Id of the destination. */
   id: string;
   message: FailedMessage;
   isSelected: boolean;
   onSelect: (messageId: string, isSelected: boolean) => void;
 }
 
-/** A message that failed for good, with its body behind it. It is rendered again only when it differs. */
+/** A message that failed for good, and its body once opened. Rendered again only when the message changes. */
 export function FailedRow({ id, message, isSelected, onSelect }: FailedRowProps): JSX.Element {
   const { messageId, type, failedAt, error, outcomes, body } = message;
   return useMemo(

@@ -13,7 +13,7 @@ interface LiveCallProps {
   onFollow: (user: string) => void;
 }
 
-/** A call, with its JSON behind it. It is made once, however often the list is drawn while calls arrive. */
+/** A call, and its JSON once opened. Rendered once, however often the list is redrawn while calls arrive. */
 export function LiveCall(props: LiveCallProps): JSX.Element {
   const { call, isOperator, onFollow } = props;
   return useMemo(
@@ -28,7 +28,7 @@ export function LiveCall(props: LiveCallProps): JSX.Element {
   );
 }
 
-/** Each name stands for itself: in one that is written from right to left, it would turn what follows around. */
+/** The line of a call. Each name is isolated, so that a right-to-left name does not reorder the text after it. */
 function Summary({ call, isOperator }: Pick<LiveCallProps, 'call' | 'isOperator'>): JSX.Element {
   const { at, outcome, source, tenant, type, name } = call;
   const time = new Date(at);

@@ -3,7 +3,7 @@ import type { LiveEvent } from '../../live/live-event.js';
 import { searchFor } from './searched-text.js';
 import type { ShownCall } from './use-live.js';
 
-/** Which calls are shown; what is empty matches all. */
+/** Which calls are shown. An empty field matches all. */
 export interface LiveFilter {
   text: string;
   outcome: string;
@@ -25,7 +25,7 @@ export const NO_FILTER: LiveFilter = {
   user: '',
 };
 
-/** Fields with a list of what the calls have. */
+/** Fields that offer a list of the calls' values. */
 const FIELDS = {
   outcome: 'Outcome',
   type: 'Type',
@@ -37,7 +37,7 @@ type Field = keyof typeof FIELDS;
 
 interface LiveFiltersProps {
   filter: LiveFilter;
-  /** What may be chosen from. */
+  /** Calls whose values the lists offer. */
   calls: readonly LiveEvent[];
   isOperator: boolean;
   onChange: (filter: LiveFilter) => void;
@@ -83,13 +83,13 @@ export function LiveFilters({ filter, calls, isOperator, onChange }: LiveFilters
   );
 }
 
-/** What the calls have, and what was chosen before they went. */
+/** Returns the values of the calls and the chosen value, whose calls may have gone. */
 function choices(field: Field, filter: LiveFilter, calls: readonly LiveEvent[]): string[] {
   const values = new Set(calls.map((call) => call[field] ?? ''));
   return [...values.add(filter[field])].filter((value) => value !== '').sort();
 }
 
-/** Whether calls are shown. */
+/** Returns a function that tells whether a call is shown. */
 export function matcherOf(filter: LiveFilter): (call: ShownCall) => boolean {
   const { text, user } = filter;
   const isFound = searchFor(text);

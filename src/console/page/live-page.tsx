@@ -70,7 +70,7 @@ export function LivePage({ api, isOperator }: { api: Api; isOperator: boolean })
   );
 }
 
-/** Read out only when it changes, not with each call. */
+/** The state of the connection. Screen readers read it out only when it changes, not with each call. */
 function State({ live: { connection, isPaused, held } }: { live: Live }): JSX.Element {
   const { state, error } = connection;
   const texts = {

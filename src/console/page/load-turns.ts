@@ -1,23 +1,23 @@
-/** How long nothing is renewed after a renewal, as a multiple of the time that it took. */
+/** Rest after a renewal, as a multiple of the time that the renewal took. */
 const REST = 3;
-/** And how long at the most, in milliseconds: what has hung may be well again. */
+/** Longest rest, in milliseconds: a server that hung may have recovered. */
 const LONGEST_REST = 30_000;
-/** How long at the least after one that was refused, in milliseconds. */
+/** Shortest rest after a refused renewal, in milliseconds. */
 const REFUSED_REST = 2_000;
 
-/** Loads what a page shows, and renews it: one at a time, so that a slow server is not asked even more often. */
+/** Loads and renews what a page shows. One load runs at a time, so that a slow server is not asked even more often. */
 export class LoadTurns {
   private running: AbortController | undefined;
   private isDue = false;
-  /** Until then nothing is renewed, on the clock. */
+  /** End of the rest, on the clock of `performance.now()`. */
   private restUntil = -Infinity;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private isClosed = false;
 
-  /** @param renew resolves to whether it was refused, and is to be tried again */
+  /** @param renew resolves to whether the renewal was refused and is to be tried again */
   constructor(private readonly renew: (signal: AbortSignal) => Promise<boolean>) {}
 
-  /** Loads at once, in place of what is being loaded: somebody has asked for it. Once closed, it loads nothing. */
+  /** Loads at once, since somebody has asked for it, and aborts a load in progress. Does nothing once closed. */
   async load(work: (signal: AbortSignal) => Promise<unknown>): Promise<void> {
     if (this.isClosed) return;
     const abort = new AbortController();
@@ -35,7 +35,7 @@ export class LoadTurns {
     }
   }
 
-  /** Renews when nothing is being loaded, and once the rest is over. */
+  /** Renews as soon as nothing is being loaded and the rest is over. */
   renewSoon(): void {
     this.isDue = true;
     this.next();

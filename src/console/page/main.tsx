@@ -44,7 +44,11 @@ function NewDestination({ api, isOperator }: PageProps): JSX.Element {
   );
 }
 
-/** The page that the address names after its `#`. @param tenant who sees it; `undefined` for the operator */
+/**
+ * The page that the address names after its `#`.
+ *
+ * @param tenant the tenant named above the page; `undefined` for the operator and in a frame
+ */
 function Page({ api, isOperator, tenant }: PageProps & { tenant: string | undefined }): JSX.Element {
   const [hash, setHash] = useState(location.hash);
   const change = useRef<PageChange>({ from: undefined });
@@ -57,7 +61,7 @@ function Page({ api, isOperator, tenant }: PageProps & { tenant: string | undefi
       setHash(location.hash);
     };
     addEventListener('hashchange', onChange);
-    // It may have changed between the first drawing and now.
+    // The address may have changed since the first rendering.
     onChange();
     return () => {
       removeEventListener('hashchange', onChange);
@@ -90,7 +94,7 @@ const PAGES = {
 const OWN_PAGES = { '#/': 'Destinations', '#/live': 'Live' };
 
 function Navigation({ hash, pages }: { hash: string; pages: Record<string, string> }): JSX.Element {
-  // Where one is added is below the path of none of them.
+  // The page that adds a destination is below none of these paths.
   const meant = hash === '#/new' && '#/destinations' in pages ? '#/destinations' : hash;
   const shown = Object.keys(pages).findLast((page) => meant.startsWith(page)) ?? '#/';
   return (
@@ -104,7 +108,7 @@ function Navigation({ hash, pages }: { hash: string; pages: Record<string, strin
   );
 }
 
-/** What stands in an address; a broken one, as of a link that was cut, as it is. */
+/** Decodes a part of an address. Returns a broken part, as of a link that was cut, as it is. */
 function decoded(part: string): string {
   try {
     return decodeURIComponent(part);
@@ -128,7 +132,7 @@ function content(hash: string, { api, isOperator }: PageProps): JSX.Element {
   return <DestinationPage key={hash} api={api} id={decoded(id)} isOperator={isOperator} />;
 }
 
-/** In a tab that was opened out of the one with the link: only the pages of that one have what the link said. */
+/** Shown in a tab that was opened from the tab with the link: only that tab knows the token of the link. */
 function LinkElsewhere(): JSX.Element {
   return (
     <p class="problem" role="alert">
@@ -143,10 +147,10 @@ if (root !== null) {
   const { api = '', console = '', operator, tenant, link } = root.dataset;
   // A proxy in front of the application may serve it below a path of its own.
   const { pathname } = new URL(root.dataset.root ?? '/', location.href);
-  // Two slashes at the start would make the next name one of a host.
+  // After two slashes at the start, the next name would be that of a host.
   const base = pathname.replace(/^\/+/, '/').slice(0, -1);
   const signedIn = tenant === undefined ? undefined : decodeURIComponent(tenant);
-  // The page around it is the customer's own, and their tenant may be nothing but a number of the application.
+  // A frame does not name the tenant: the page around it is the customer's own, and the name may be a mere number.
   const isFramed = window.parent !== window;
   const tenantWith = (token: string | undefined): string | undefined => {
     if (isFramed) return undefined;
@@ -154,7 +158,7 @@ if (root !== null) {
   };
   let visits = 0;
   const show = (token?: string): void => {
-    // Nothing stays of what was shown with another link.
+    // A new key, so that nothing stays of what was shown with another link.
     const key = ++visits;
     const page =
       token === '' ? (
@@ -180,7 +184,7 @@ if (root !== null) {
       shown = takeLink(before);
       if (isGiven || shown !== before) show(shown);
     };
-    // A frame or tab that is given another link, or goes back to the one before, does not load the page again.
+    // The browser does not reload the page when a frame or tab gets another link or goes back to the previous link.
     for (const event of ['popstate', 'hashchange']) addEventListener(event, follow);
   }
 }

@@ -88,7 +88,7 @@ export function MessagePage({
   );
 }
 
-/** In place of a part that could not be loaded. */
+/** Shown in place of a part that could not be loaded. */
 function Missing({
   error,
   reload,
@@ -123,17 +123,17 @@ function Request({ request: { method, url, headers, body, curl } }: { request: S
   );
 }
 
-/** What is known of the message. Each part may be known without the others. */
+/** Loads what is known of the message. Each part may be known without the others. */
 async function load(api: Api, id: string, messageId: string, signal: AbortSignal) {
   const [recent, kept, explained] = await Promise.all([
-    // Without a history there is still what failed.
+    // Without a history, the failed message may still be known.
     partOf(api.recent(id, signal), 'HISTORY_DISABLED'),
     partOf(api.failed(id, { messageIds: messageId }, signal)),
     // A destination of the application's own code sends no request of this kind.
     partOf(api.explain(id, messageId, signal), 'NOT_A_WEBHOOK'),
   ]);
   const delivery = recent.answer?.deliveries.find((one) => one.messageId === messageId);
-  // There may be no such destination, and nobody has to be told that three times.
+  // There may be no such destination, and a single error is enough.
   if (delivery === undefined && kept.error !== undefined && explained.error !== undefined) throw kept.error;
   return {
     delivery,
@@ -141,12 +141,12 @@ async function load(api: Api, id: string, messageId: string, signal: AbortSignal
     failed: kept.answer?.messages[0],
     failedError: kept.error,
     requests: explained.answer?.requests ?? [],
-    // What failed is read for both.
+    // Both requests read the failed message, so one error is enough.
     requestsError: kept.error === undefined ? explained.error : undefined,
   };
 }
 
-/** What was answered, or why that is not known. @param none the code of an error that says that there is nothing */
+/** Resolves to the answer or the error. @param none the code of an error that says that there is nothing */
 async function partOf<T>(asked: Promise<T>, none?: string): Promise<{ answer?: T; error?: Error }> {
   try {
     return { answer: await asked };
@@ -155,7 +155,7 @@ async function partOf<T>(asked: Promise<T>, none?: string): Promise<{ answer?: T
   }
 }
 
-/** Where the page of a message is. */
+/** Returns the address of a message's page, from the `#` on. */
 export function messageHash(id: string, messageId: string): string {
   return `#/destinations/${encodeURIComponent(id)}/messages/${encodeURIComponent(messageId)}`;
 }

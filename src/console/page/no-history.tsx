@@ -2,12 +2,12 @@ import type { JSX } from 'preact';
 import { ApiError } from './api-requests.js';
 import type { Loaded } from './use-loaded.js';
 
-/** Whether something is not known because the application keeps no history, which is no fault. */
+/** Whether something could not be loaded because the application keeps no history, which is no fault. */
 export function isWithoutHistory({ error }: Loaded<unknown>): boolean {
   return error instanceof ApiError && error.code === 'HISTORY_DISABLED';
 }
 
-/** In place of what a history tells. The options are the operator's alone. */
+/** Shown in place of a history. Only the operator is told of the option. */
 export function NoHistory({ isOperator }: { isOperator: boolean }): JSX.Element {
   return (
     <section>

@@ -1,6 +1,6 @@
 const FORMAT = new Intl.NumberFormat('en');
 
-/** A number to be read: `1,234`. */
+/** Formats a number for a reader: `1,234`. */
 export function numberText(value: number): string {
   return FORMAT.format(value);
 }

@@ -4,19 +4,19 @@ import { areEmpty } from './chart-period.js';
 import { NoHistory } from './no-history.js';
 import { TimeChart } from './time-chart.js';
 
-/** What happened, and what waited, in the last hour and in seven days. */
+/** Charts of what happened, and what waited, in the last hour and in the last seven days. */
 export function OverviewCharts({
   stored: { minutes, hours },
   waiting,
 }: {
   stored: NonNullable<Overview['stored']>;
-  /** Messages that wait now. */
+  /** Number of messages that wait now. */
   waiting: number;
 }): JSX.Element {
   if (hours === undefined) return <NoHistory isOperator />;
   return (
     <>
-      {/* A process of the version before, beside which this one runs, tells no minutes. */}
+      {/* During an update, a process of the previous version may answer, which reports no minutes. */}
       {minutes !== undefined && (
         <section>
           <h2>The last hour</h2>
@@ -42,7 +42,7 @@ export function OverviewCharts({
   );
 }
 
-/** Where nothing happened in the last hour. */
+/** Shown if nothing happened in the last hour. */
 function WhatToDo({ isFirst, waiting }: { isFirst: boolean; waiting: number }): ComponentChildren {
   if (waiting > 0) {
     return 'Nothing was delivered in the last hour, although messages wait: is a worker running, and is a URL down?';

@@ -145,7 +145,7 @@ function Down({ overview: { health } }: { overview: Overview }): JSX.Element {
             <span class="bad">
               down since <Time at={since} />
             </span>{' '}
-            {/* Many of them may share an origin. */}
+            {/* Many destinations may share an origin. */}
             <small>{destination}</small>
           </li>
         ))}
@@ -160,7 +160,7 @@ function Down({ overview: { health } }: { overview: Overview }): JSX.Element {
   );
 }
 
-/** In the largest unit of which there is at least one. */
+/** Formats a duration in the largest unit of which it has at least one, rounded down. */
 function durationText(milliseconds: number): string {
   if (milliseconds === 0) return 'none';
   const [size, unit] = UNITS.find(([each]) => milliseconds >= each) ?? [1, 'ms'];

@@ -1,26 +1,26 @@
 import { createContext, type JSX } from 'preact';
 import { useContext, useEffect, useRef } from 'preact/hooks';
 
-/** What the title ends with. */
+/** End of the document's title. */
 const APPLICATION = 'Analytics';
 
 /** A change from one page to another. */
 export interface PageChange {
-  /** What had the focus when it began; `undefined` once the new page has its heading, and at first. */
+  /** Element with the focus when the change began; `undefined` once the new page has its heading, and at first. */
   from: Element | undefined;
 }
 
 export const PageChanges = createContext<PageChange>({ from: undefined });
 
-/** Another page is shown from now on. */
+/** Begins the change to another page. */
 export function beginPage(change: PageChange): void {
   change.from = document.activeElement ?? document.body;
   document.title = APPLICATION;
 }
 
 /**
- * The heading of a page, which names it in the title as well. It gets the focus when the page takes the place of another
- * one: whoever has followed a link with a keyboard or a screen reader goes on there.
+ * The heading of a page, which also names the page in the document's title. The heading gets the focus when the page
+ * replaces another page, so that a reader with a keyboard or a screen reader continues there.
  */
 export function PageHeading({ children }: { children: string }): JSX.Element {
   const heading = useRef<HTMLHeadingElement>(null);
@@ -31,7 +31,7 @@ export function PageHeading({ children }: { children: string }): JSX.Element {
   useEffect(() => {
     const { from } = change;
     change.from = undefined;
-    // Whoever has gone elsewhere while the page was loaded stays there.
+    // A reader who has moved the focus while the page was loading keeps it.
     const isFree = document.activeElement === from || document.activeElement === document.body;
     if (from !== undefined && isFree) heading.current?.focus({ preventScroll: true });
   }, [change]);

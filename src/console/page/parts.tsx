@@ -5,7 +5,7 @@ import type { Connection } from './stream-client.js';
 import { type Place, useFocusBack } from './use-focus-back.js';
 import type { Loaded } from './use-loaded.js';
 
-/** A moment in the zone of the reader. */
+/** A time, in the reader's time zone. */
 export function Time({ at }: { at: number }): JSX.Element {
   const date = new Date(at);
   return <time dateTime={date.toISOString()}>{date.toLocaleString()}</time>;
@@ -20,7 +20,7 @@ export function Problem({ error }: { error: Error | undefined }): JSX.Element | 
   );
 }
 
-/** In place of something that is being loaded, or could not be. */
+/** Shown in place of something that is being loaded, or that could not be loaded. */
 export function NotLoaded({ loaded: { error, reload } }: { loaded: Loaded<unknown> }): JSX.Element {
   if (error === undefined) return <p>Loading …</p>;
   return (
@@ -34,19 +34,19 @@ export function NotLoaded({ loaded: { error, reload } }: { loaded: Loaded<unknow
 interface ActionProps {
   run: () => Promise<unknown>;
   children: ComponentChildren;
-  /** Asked before it is done; nothing is done if it is `undefined`. */
+  /** Asked before `run` is called. If the function resolves to `undefined`, nothing is asked and nothing is run. */
   question?: string | (() => Promise<string | undefined>);
-  /** Where the focus goes if the button goes away with what it does. @default the heading of what it stands in */
+  /** Where the focus goes if the action removes the button. @default the heading of what it stands in */
   next?: Place;
 }
 
-/** What is asked, and what is done with the answer. */
+/** A question, and the callback for its answer. */
 interface Asked {
   text: string;
   answer: (isYes: boolean) => void;
 }
 
-/** A button that shows that it works, and what went wrong. */
+/** A button that is disabled while its action runs, and that shows what went wrong. */
 export function Action({ run, children, question, next }: ActionProps): JSX.Element {
   const [isBusy, setBusy] = useState(false);
   const [error, setError] = useState<Error>();
@@ -86,7 +86,7 @@ export function Action({ run, children, question, next }: ActionProps): JSX.Elem
   );
 }
 
-/** Says that what is shown is not renewed by itself, beside the page, so that nothing moves. */
+/** Says that the page does not update by itself. Stands beside the page, so that nothing moves. */
 export function ConnectionNotice({ connection }: { connection: Connection }): JSX.Element | null {
   const { state, error } = connection;
   if (state === 'connecting' || state === 'watching') return null;
@@ -102,7 +102,7 @@ interface DetailsProps {
   children: () => ComponentChildren;
 }
 
-/** A line, and what is behind it, which is made when it is opened: a list may have a thousand of them. */
+/** A line with contents that are rendered only while it is open: a list may have a thousand such lines. */
 export function Details({ summary, children }: DetailsProps): JSX.Element {
   const [isOpen, setOpen] = useState(false);
   return (
@@ -127,7 +127,7 @@ export function Secret({ text }: { text: string }): JSX.Element {
   );
 }
 
-/** A text with a button that copies it, or selects it where the browser lets no page copy. */
+/** A text with a button that copies the text, or selects it if the browser does not let the page copy. */
 export function Copyable({ text }: { text: string }): JSX.Element {
   const [done, setDone] = useState<{ label: string; with: string }>();
   const shown = useRef<HTMLPreElement>(null);
@@ -148,7 +148,7 @@ export function Copyable({ text }: { text: string }): JSX.Element {
           }
         }}
       >
-        {/* It may have another text by now, which nobody has copied. */}
+        {/* The text may have changed since it was copied. */}
         {done?.with === text ? done.label : 'Copy'}
       </Action>
     </div>

@@ -5,14 +5,14 @@ const YES = 'yes';
 
 interface QuestionProps {
   text: string;
-  /** What is done, as the button says it. */
+  /** Label of the button that says yes. */
   children: ComponentChildren;
   onAnswer: (isYes: boolean) => void;
 }
 
 /**
- * Asks before something is done. The browser's own `confirm` says no by itself, and asks nobody, in a frame of another
- * origin in some browsers, and in a frame with a `sandbox` in all.
+ * Asks before something is done. The browser's own `confirm` says no without asking: some browsers do so in a frame of
+ * another origin, and all browsers in a frame with a `sandbox`.
  */
 export function Question({ text, children, onAnswer }: QuestionProps): JSX.Element {
   const dialog = useRef<HTMLDialogElement>(null);
@@ -30,7 +30,7 @@ export function Question({ text, children, onAnswer }: QuestionProps): JSX.Eleme
     >
       <p id={textId}>{text}</p>
       <div class="bar">
-        {/* It has the focus, since it comes first: a key that is held down must not answer yes. */}
+        {/* Comes first, and so has the focus: a key that is held down must not answer yes. */}
         <button type="button" onClick={() => dialog.current?.close()}>
           Cancel
         </button>

@@ -8,7 +8,7 @@ import { useRowHeight, useRowsInPlace } from './rows.js';
 import type { Loaded } from './use-loaded.js';
 
 interface RecentDeliveriesProps {
-  /** Of the destination. */
+  /** Id of the destination. */
   id: string;
   recent: Loaded<{ deliveries: RecentDelivery[] }>;
 }

@@ -2,16 +2,16 @@ import type { Api, Replayed } from './api.js';
 import type { Fields } from './api-requests.js';
 import { numberText } from './number-text.js';
 
-/** How often it is counted what is left, in milliseconds. */
+/** How often the remaining messages are counted, in milliseconds. */
 const INTERVAL = 1_000;
 
-/** How far a replay is, in messages. */
+/** Progress of a replay, in messages. */
 export interface Progress {
   done: number;
   all: number;
 }
 
-/** What a replay has come to. */
+/** Returns a text with the result of a replay. */
 export function replayText({ replayed, reason }: Replayed): string {
   if (replayed === undefined)
     return 'The replay takes long, and goes on by itself. Refresh to see what is left.';
@@ -25,9 +25,9 @@ export function messagesText(count: number): string {
 }
 
 /**
- * Delivers what matches again. What is left is counted meanwhile.
+ * Replays the messages that match, and counts meanwhile how many are left.
  *
- * @param filter of the API
+ * @param filter a filter of the API
  * @param onProgress called with `undefined` at the end
  */
 export async function replayAll(
@@ -37,7 +37,7 @@ export async function replayAll(
   onProgress: (progress: Progress | undefined) => void,
 ): Promise<Replayed> {
   const ids = [filter.messageIds ?? []].flat();
-  // A few that were chosen are delivered at once, and too many for a query.
+  // Selected messages are not counted: a few are replayed quickly, and the ids of many do not fit into a query.
   if (ids.length > 0) return api.replay(id, filter);
   const { count: all } = await api.countFailed(id, filter);
   onProgress({ done: 0, all });
@@ -48,7 +48,7 @@ export async function replayAll(
     const counted = api.countFailed(id, filter).then(({ count }) => {
       if (isCounting) onProgress({ done: Math.max(all - count, 0), all });
     });
-    // The replay itself tells what is wrong.
+    // The replay itself reports what is wrong.
     void counted
       .catch(() => undefined)
       .then(() => {

@@ -1,4 +1,4 @@
-/** The ids of the rows of a list that somebody reads: that are in sight, open or selected, or have the focus. */
+/** Returns the ids of the rows that somebody reads: they are in sight, open or selected, or have the focus. */
 export function rowsRead(list: HTMLElement | null): ReadonlySet<string> {
   const rows = [...(list?.querySelectorAll<HTMLElement>('[data-id]') ?? [])];
   return new Set(rows.filter((row) => isInUse(row) || isInSight(row)).map(({ dataset }) => dataset.id ?? ''));

@@ -1,12 +1,12 @@
 import type { RefObject } from 'preact';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 
-/** Rows whose height is looked at: some may be open. */
+/** Number of rows whose median height is taken, since some may be open. */
 const SAMPLE = 9;
 
 /**
- * The rows that were loaded, in the order in which they are shown: those that are shown already stay where they
- * are, so that nothing moves while somebody reads it, and new ones come first.
+ * Returns the loaded rows in the order in which they are shown. New rows come first. Rows that are already shown keep
+ * their order, so that nothing moves while somebody reads.
  */
 export function useRowsInPlace<T extends object>(
   loaded: readonly T[] | undefined,
@@ -24,10 +24,10 @@ export function useRowsInPlace<T extends object>(
 }
 
 /**
- * Lets rows that were never drawn count as high as the first ones, which take two lines in a narrow window: the end
- * of a list, and the button there, would move away from whoever goes there as the last rows are drawn.
+ * Gives rows that were never drawn the height of the first rows, which take two lines in a narrow window. Otherwise,
+ * drawing the last rows would move the end of the list, and the button there, away from a reader who scrolls to it.
  *
- * @returns for the element that holds the rows
+ * @returns a ref for the element that holds the rows
  */
 export function useRowHeight<E extends HTMLElement>(): RefObject<E | null> {
   const list = useRef<E>(null);
@@ -37,7 +37,7 @@ export function useRowHeight<E extends HTMLElement>(): RefObject<E | null> {
     let frame = 0;
     const observer = new ResizeObserver(() => {
       cancelAnimationFrame(frame);
-      // Not at once: it changes the height that is observed.
+      // Delayed, since it changes the height that is observed.
       frame = requestAnimationFrame(() => {
         const height = medianHeight(element);
         if (height !== undefined) element.style.setProperty('--row-height', `${height}px`);

@@ -1,9 +1,9 @@
 import type { LiveEvent } from '../../live/live-event.js';
 
-/** A string, whole or cut off, or blanks outside of strings. */
+/** Matches a JSON string, whole or cut off, or blanks outside of strings. */
 const STRING_OR_BLANKS = /("(?:[^"\\]|\\.)*(?:"|$))|\s+/g;
 
-/** What is looked through for a call: what it says, and not what its fields are called. */
+/** Returns the text of a call that is searched: the values of its fields, without their names. */
 export function searchedIn(call: LiveEvent): string {
   const { outcome, reason, source, tenant, type, name, userId, anonymousId, messageId, json } = call;
   return [outcome, reason, source, tenant, type, name, userId, anonymousId, messageId, json]
@@ -12,7 +12,7 @@ export function searchedIn(call: LiveEvent): string {
     .toLowerCase();
 }
 
-/** Whether a text is in what is looked through. JSON is found as it is indented on the page, too. */
+/** Returns a function that tells whether a searched text contains the text. JSON may be indented, as on the page. */
 export function searchFor(text: string): (searched: string) => boolean {
   const wanted = text.toLowerCase();
   const compact = wanted.replace(STRING_OR_BLANKS, '$1');

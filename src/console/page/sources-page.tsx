@@ -12,7 +12,7 @@ export function SourcesPage({ api }: { api: Api }): JSX.Element {
   const { value, error, reload } = loaded;
   if (value === undefined) return <NotLoaded loaded={loaded} />;
   const { sources, trackingPath } = value;
-  // It stands between quotes in what is shown.
+  // The snippets put the path between single quotes.
   const outside = api.base.replaceAll("'", '%27');
   return (
     <article>
@@ -38,7 +38,7 @@ export function SourcesPage({ api }: { api: Api }): JSX.Element {
 
 interface SourceProps {
   source: SourceReport;
-  /** As clients outside know it. */
+  /** Path of the tracking API as clients outside know it; `undefined` if the API is not served. */
   trackingPath: string | undefined;
 }
 

@@ -15,7 +15,7 @@ export function StatsChart({
     <section>
       <h2>The last seven days</h2>
       <Problem error={error} />
-      {/* What is not known is not nothing. */}
+      {/* Without stats there is no chart: an empty chart would say that nothing happened. */}
       {periods !== undefined && <TimeChart name="the last seven days" unit="hour" periods={periods} />}
     </section>
   );

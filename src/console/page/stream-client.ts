@@ -1,17 +1,17 @@
 import { ApiError } from './api-requests.js';
 
-/** After a stream has ended, in milliseconds; twice as long after each that fails or does not last. */
+/** Pause after a stream has ended, in milliseconds. Doubles after each stream that fails or does not last. */
 const FIRST_PAUSE = 250;
 const LONGEST_PAUSE = 8_000;
-/** What is open for so long has lasted, in milliseconds. */
+/** A stream that stays open for this time has lasted, in milliseconds. */
 const LASTING = 5_000;
 /**
- * A connection over which nothing comes for so long is dead, in milliseconds, whatever the browser knows of it: the
- * application sends something every few seconds, and waits for its database no longer than this.
+ * Longest silence of a connection, in milliseconds. After that, the connection is dead, even if the browser does not
+ * know: the application sends something every few seconds, and waits for its database no longer than this.
  */
 const LONGEST_SILENCE = 15_000;
 
-/** Nobody may watch any more, or there is nothing left to watch, so asking again changes nothing. */
+/** Error codes after which a retry changes nothing: the page may not watch, or nothing is left to watch. */
 const FINAL: readonly string[] = [
   'UNAUTHORIZED',
   'LINK_ENDED',
@@ -20,7 +20,7 @@ const FINAL: readonly string[] = [
   'DESTINATION_NOT_FOUND',
 ];
 
-/** Whether events arrive: `away` is tried again, `ended` is not. */
+/** Whether events arrive. After `away`, the connection is tried again; after `ended`, it is not. */
 export type StreamState = 'connecting' | 'watching' | 'away' | 'ended';
 
 /** A connection, and what is wrong with it. */
@@ -30,7 +30,7 @@ export interface Connection {
 }
 
 export interface StreamObserver {
-  /** A server-sent event: the first of each connection is `ready`. */
+  /** Called with each server-sent event. The first event of each connection is `ready`. */
   onEvent(name: string, data: unknown): void;
   onConnection(connection: Connection): void;
 }
@@ -38,11 +38,11 @@ export interface StreamObserver {
 /**
  * Opens a stream of server-sent events.
  *
- * @param id of the latest event that is known
+ * @param id id of the latest event that was received
  */
 export type OpenStream = (id: string | undefined, signal: AbortSignal) => Promise<ReadableStream<Uint8Array>>;
 
-/** Breaks a connection off over which nothing comes. */
+/** Breaks off a connection that is silent for too long. */
 class SilenceWatch {
   private readonly abort = new AbortController();
   private timer: ReturnType<typeof setTimeout> | undefined;
@@ -55,7 +55,7 @@ class SilenceWatch {
     return this.abort.signal;
   }
 
-  /** Something has come. */
+  /** Starts the time again. Called when something has arrived. */
   restart(): void {
     clearTimeout(this.timer);
     this.timer = setTimeout(() => {
@@ -68,9 +68,9 @@ class SilenceWatch {
   }
 }
 
-/** Receives server-sent events, and goes on where it was when the connection was lost. */
+/** Receives server-sent events, and continues after the latest event when a connection was lost. */
 export class StreamClient {
-  /** Of the latest event. */
+  /** Id of the latest event. */
   private id: string | undefined;
   private pause = FIRST_PAUSE;
 
@@ -79,7 +79,7 @@ export class StreamClient {
     private readonly observer: StreamObserver,
   ) {}
 
-  /** Resolves when the signal is aborted, or nothing can be received any more. */
+  /** Receives until the signal is aborted or a retry would change nothing. */
   async run(signal: AbortSignal): Promise<void> {
     const isOver = (): boolean => signal.aborted;
     this.observer.onConnection({ state: 'connecting' });
@@ -98,7 +98,7 @@ export class StreamClient {
       }
       const hasLasted = performance.now() - opened >= LASTING;
       if (hasLasted) this.pause = FIRST_PAUSE;
-      // One that begins well and ends at once, over and over, must not be asked for without a pause either.
+      // A stream that begins well and ends at once, over and over, needs longer pauses as well.
       if (hasFailed || !hasLasted) this.pause = Math.min(2 * this.pause, LONGEST_PAUSE);
       await new Promise((resolve) => setTimeout(resolve, this.pause));
     }
@@ -150,7 +150,7 @@ export class StreamClient {
   }
 }
 
-/** Why a stream goes on no more. */
+/** Data of the event `away`: why a stream has ended. */
 interface Away {
   error: { code: string; message: string };
 }

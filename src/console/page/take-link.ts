@@ -1,9 +1,9 @@
 /**
- * What is behind the `#` of the link to which the shown entry of the history belongs; empty in a tab that was given
- * none. It is taken out of the address, where others could read it, and kept in the entry: so Back leads to what was
- * shown there, even where the tab was given a link of another customer since then.
+ * Returns the token of the link to which the current history entry belongs, or an empty text in a tab without a link.
+ * The token is what is behind the `#`. Takes it out of the address, where others could read it, and keeps it in the
+ * entry. So Back leads to what was shown there, even if the tab was given the link of another customer since then.
  *
- * @param shown what an entry gets that is new
+ * @param shown the token that a new entry gets
  */
 export function takeLink(shown = ''): string {
   const { hash, pathname } = location;
@@ -18,7 +18,7 @@ export function holdsLink(): boolean {
   return hash !== '' && !hash.startsWith('#/');
 }
 
-/** Whose destinations a link shows, which the application checks; `undefined` for a text that is no link. */
+/** Returns the tenant of a link, or `undefined` for a text that is no link. Only the application verifies the link. */
 export function tenantIn(link: string): string | undefined {
   try {
     const claims = (link.split('.')[0] ?? '').replaceAll('-', '+').replaceAll('_', '/');
@@ -30,7 +30,7 @@ export function tenantIn(link: string): string | undefined {
   }
 }
 
-/** @param state of an entry */
+/** @param state state of a history entry */
 function keptIn(state: unknown): string | undefined {
   if (typeof state !== 'object' || state === null || !('link' in state)) return undefined;
   return typeof state.link === 'string' ? state.link : undefined;

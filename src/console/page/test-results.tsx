@@ -6,7 +6,7 @@ const PHASES = { dns: 'DNS', connect: 'connect', tls: 'TLS', firstByte: 'first b
 const WIDTH = 1_000;
 const HEIGHT = 10;
 
-/** What each URL answered to a test event. */
+/** The answer of each URL to a test event. */
 export function TestResults({ results }: { results: TestResult[] }): JSX.Element {
   return (
     <div role="status">

@@ -15,17 +15,17 @@ import { highestWaiting, WaitingLine } from './waiting-line.js';
 const HEIGHT = 120;
 
 interface TimeChartProps {
-  /** What time the chart is about: `the last hour`. */
+  /** The time that the chart covers, such as `the last hour`. */
   name: string;
   unit: PeriodUnit;
   periods: readonly ChartPeriod[];
-  /** Whether it shows what waited, too. */
+  /** Whether the chart also shows how many messages waited. */
   hasWaiting?: boolean;
-  /** What is said where nothing happened. */
+  /** Shown in the chart if nothing happened. */
   empty?: ComponentChildren;
 }
 
-/** A bar for each period, and below them what waited, which is on a scale of its own. */
+/** A bar for each period. Below, a line with a scale of its own shows how many messages waited. */
 export function TimeChart({ name, unit, periods, hasWaiting = false, empty }: TimeChartProps): JSX.Element {
   const sums = KINDS.map((kind) => ({ kind, text: `${numberText(sumOf(periods, kind))} ${kind}` }));
   const highest = highestWaiting(periods);
@@ -69,7 +69,7 @@ export function TimeChart({ name, unit, periods, hasWaiting = false, empty }: Ti
 
 type PartProps = Pick<TimeChartProps, 'unit' | 'periods'>;
 
-/** What the bars stand for: their time, and the highest of them. */
+/** The axis of the bars: their time, and the value of the highest bar. */
 function Axis({ unit, periods }: PartProps): JSX.Element {
   const [first] = periods;
   return (
@@ -83,7 +83,7 @@ function Axis({ unit, periods }: PartProps): JSX.Element {
   );
 }
 
-/** The same as numbers, the latest first. */
+/** The values of the chart as a table, the latest first. */
 function Figures({ unit, periods, hasWaiting = false }: PartProps & { hasWaiting?: boolean }): JSX.Element {
   return (
     <table class="figures">

@@ -2,17 +2,17 @@ import { useEffect, useState } from 'preact/hooks';
 import type { Api } from './api.js';
 import { type Connection, StreamClient } from './stream-client.js';
 
-/** What a page is told of changes. */
+/** What a page knows of changes. */
 export interface Changes {
-  /** Another number whenever what the page shows may have changed. */
+  /** Changes whenever the data that the page shows may have changed. */
   version: number;
   connection: Connection;
 }
 
 /**
- * Is told of changes while the page can be seen.
+ * Watches for changes while the page is visible.
  *
- * @param destination what the page shows; `undefined` for the overview
+ * @param destination id of the destination that the page shows; `undefined` for the overview
  */
 export function useChanges(api: Api, destination?: string): Changes {
   const [version, setVersion] = useState(0);
@@ -24,7 +24,7 @@ export function useChanges(api: Api, destination?: string): Changes {
       if (document.hidden) return;
       abort = new AbortController();
       const client = new StreamClient((_, signal) => api.changes(destination, signal), {
-        // With a new connection as well: something may have changed before.
+        // Also called for `ready`: something may have changed before the connection.
         onEvent: () => {
           setVersion((before) => before + 1);
         },

@@ -4,25 +4,25 @@ import type { Api } from './api.js';
 import { searchedIn } from './searched-text.js';
 import { type Connection, StreamClient } from './stream-client.js';
 
-/** Calls on the page; older ones go. */
+/** Maximum number of calls on the page. Older calls are removed. */
 const MOST = 1_000;
 /** How often the page is drawn while calls arrive, in milliseconds. */
 const INTERVAL = 200;
 
-/** A call with a number of its own. */
+/** A call with a key of its own. */
 export interface ShownCall extends LiveEvent {
   key: number;
-  /** What the text filter looks through: made once, since the list is drawn five times a second. */
+  /** Text that the text filter searches. Made once, since the list is drawn five times a second. */
   searched: string;
 }
 
-/** What a page that watches shows. */
+/** The state of a page that watches calls. */
 export interface Live {
-  /** The latest first. */
+  /** The latest call first. */
   calls: readonly ShownCall[];
-  /** Calls that came since the page was paused. */
+  /** Number of calls since the page was paused. */
   held: number;
-  /** Calls that were too many to be sent, or to be kept while the page was paused. */
+  /** Number of calls that were too many to be sent, or to be kept while the page was paused. */
   missed: number;
   connection: Connection;
   isPaused: boolean;
@@ -36,7 +36,7 @@ export function useLive(api: Api): Live {
   const [held, setHeld] = useState(0);
   const [connection, setConnection] = useState<Connection>({ state: 'connecting' });
   const [isPaused, setPaused] = useState(false);
-  /** What has arrived and is not shown yet, the latest first. */
+  /** Calls that have arrived and are not shown yet, the latest first. */
   const arrived = useRef<{ calls: ShownCall[]; missed: number; last: number }>({
     calls: [],
     missed: 0,

@@ -2,30 +2,30 @@ import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { ApiError } from './api-requests.js';
 import { LoadTurns } from './load-turns.js';
 
-/** What ends by itself, so that nobody has to be told of it. */
+/** Error codes of refusals that end by themselves, so the page does not show them. */
 const REFUSALS: readonly string[] = ['TOO_MANY_REQUESTS', 'RATE_LIMITED'];
 
-/** Something that is loaded, with what went wrong. */
+/** A value that is loaded, and what went wrong. */
 export interface Loaded<T> {
   value: T | undefined;
   error: Error | undefined;
   /**
-   * Loads it again, and shows what is known meanwhile. It is the same function whatever `key` is, so that work which
-   * began with another one renews what is shown by now.
+   * Loads the value again, and shows the known value meanwhile. The function is the same for every `key`, so that work
+   * which began with another key renews what is shown now.
    */
   reload: () => Promise<void>;
 }
 
-/** Whether it is known, or known to be out of reach. */
+/** Whether loading has ended, with a value or an error. */
 export function hasLoaded({ value, error }: Loaded<unknown>): boolean {
   return value !== undefined || error !== undefined;
 }
 
-/** When something is loaded again by itself. What is known is shown meanwhile. */
+/** When a value is loaded again by itself. The known value is shown meanwhile. */
 export interface Renewal<T> {
-  /** With each other one it is; `undefined` while that is not known. */
+  /** The value is loaded again whenever this changes; `undefined` while it is not known. */
   version: number | string | undefined;
-  /** How, where that differs from the first time. @param shown what is known */
+  /** Loads the value again, if that differs from the first time. @param shown the value that is known */
   renew?: (shown: T, signal: AbortSignal) => Promise<T>;
 }
 
@@ -36,8 +36,8 @@ interface LoadedState<T> {
 }
 
 /**
- * @param load its signal aborts when nobody waits for it any more
- * @param key what it depends on
+ * @param load its signal aborts when nobody waits for the value any more
+ * @param key names what is loaded: with another key, it is loaded anew
  */
 export function useLoaded<T>(
   load: (signal: AbortSignal) => Promise<T>,

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 
-/** Counts up while the page can be seen. @param interval milliseconds between two numbers; `undefined` for none */
+/** Counts up while the page is visible. @param interval milliseconds between two counts; `undefined` not to count */
 export function useTicks(interval: number | undefined): number {
   const [ticks, setTicks] = useState(0);
   useEffect(() => {

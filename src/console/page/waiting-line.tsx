@@ -3,7 +3,7 @@ import { type ChartPeriod, type PeriodUnit, WIDTH } from './chart-period.js';
 import { numberText } from './number-text.js';
 
 const HEIGHT = 40;
-/** Above the highest point and below the lowest, so that the line is not cut. */
+/** Space above the highest point and below the lowest, so that the line is not cut. */
 const MARGIN = 2;
 
 interface WaitingLineProps {
@@ -11,7 +11,7 @@ interface WaitingLineProps {
   periods: readonly ChartPeriod[];
 }
 
-/** How many messages waited, in steps; a gap where that is not known. */
+/** A line of steps that shows how many messages waited, with a gap where the number is not known. */
 export function WaitingLine({ unit, periods }: WaitingLineProps): JSX.Element {
   const highest = highestWaiting(periods);
   const last = periods.at(-1)?.waiting;
@@ -36,7 +36,7 @@ export function WaitingLine({ unit, periods }: WaitingLineProps): JSX.Element {
   );
 }
 
-/** The most that waited at one time; `undefined` where nothing is known of it. */
+/** Returns the highest number of messages that waited, or `undefined` if no number is known. */
 export function highestWaiting(periods: readonly ChartPeriod[]): number | undefined {
   const known = periods.flatMap(({ waiting }) => waiting ?? []);
   return known.length === 0 ? undefined : Math.max(...known);
