@@ -76,7 +76,7 @@ export class DeletedMembers {
   ): Promise<UnfinishedUsers> {
     if (users.length > 0) await this.membership.forget(audience, idsOf(users), wait);
     if (unknown.size === 0) return NOBODY;
-    // Only members: if the function throws for every unknown user, deletions of others must not repeat forever.
+    // Only members count. A function that throws for every user it does not know must not repeat deletions forever.
     const members = new Set(await this.membership.doubt(audience, idsOf(unknown.keys()), wait));
     return new Map([...unknown].filter(([{ userId }]) => members.has(userId)));
   }

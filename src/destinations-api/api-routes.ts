@@ -68,7 +68,7 @@ export function hasBody({ method }: ApiRoute): boolean {
   return method === 'POST' || method === 'PATCH';
 }
 
-/** Whether a route changes nothing, so that its work can end when the sender hangs up. */
+/** Whether a route reads much and changes nothing, so that its work can end when the sender hangs up. */
 export function onlyReads({ work }: ApiRoute): boolean {
   return work === 'listing' || work === 'reading';
 }

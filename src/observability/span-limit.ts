@@ -10,7 +10,7 @@ const SECOND = 1_000;
  * each of the others.
  */
 export class SpanLimit {
-  /** Number of requests without a span. */
+  /** Number of requests without a span because of the limit. */
   leftOut = 0;
   private startedAt = -Infinity;
   private made = 0;

@@ -1,7 +1,7 @@
 /** PostgreSQL's error code for a user who lacks a privilege. */
 export const INSUFFICIENT_PRIVILEGE = '42501';
 
-/** Maximum number of nested errors to look at: libraries wrap the error of their driver. */
+/** Maximum number of errors to look at, with the outermost: libraries wrap the error of their driver. */
 const MAX_DEPTH = 5;
 
 /** Returns the codes of an error and of the errors that it wraps, the outermost first. */

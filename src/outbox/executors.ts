@@ -92,7 +92,7 @@ export function fromKnex(transaction: KnexTransaction): OutboxExecutor {
   return { query: async (text, values) => transaction.raw(templateOf(text).join('?'), values) };
 }
 
-/** Wraps the MikroORM `EntityManager` that `em.transactional` passes, with a SQL driver. */
+/** Wraps the `EntityManager` that `em.transactional` of a MikroORM SQL driver passes. */
 export function fromMikroOrm(manager: MikroOrmTransaction): OutboxExecutor {
   assertHas(manager, 'execute', 'fromMikroOrm');
   return { query: (text, values) => manager.execute(templateOf(text).join('?'), values) };

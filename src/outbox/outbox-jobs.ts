@@ -13,7 +13,7 @@ const ID_LENGTH = 32;
 export interface Move {
   /** Id of the row. */
   row: number;
-  /** Time at which the row was due, as text. Rows that were claimed together before have the same. */
+  /** Time at which the row was due, as text. Rows that were claimed together before have the same time. */
   due: string;
   messageId: string;
   /** JSON text of the body. */
@@ -34,8 +34,8 @@ export interface RowsJob {
 
 /**
  * Makes jobs of rows, each only when it is asked for, since hashing a job takes a millisecond or more. The id of a job
- * is a hash of all its content. Adding the same rows again is therefore harmless as long as the queue remembers its
- * jobs, and other rows never get the same id.
+ * follows from its rows, their messages and their destinations. Adding the same rows again is therefore harmless as long
+ * as the queue remembers its jobs, and other rows never get the same id.
  */
 export function* jobsOf(moves: readonly Move[]): Generator<RowsJob, void> {
   let job: OutboxJob | undefined;

@@ -18,7 +18,7 @@ import { WaitingRows } from './waiting-rows.js';
 
 const debug = debugFactory('analytics');
 
-/** Limits of the rows moved together. Their JSON is kept until it is in the queue, up to 16 MB for 500 rows. */
+/** Limits of the rows moved together. Their JSON is kept until it is in the queue: 500 rows alone could take 16 MB. */
 const LIMIT: ClaimLimit = { rows: 500, bytes: 4 * MAX_BATCH_BYTES };
 /** Time between two looks at the table when no notification arrives, in milliseconds. */
 const POLL = 2_000;

@@ -16,7 +16,7 @@ export interface ClaimLimit {
 /** A row without its message. */
 export interface RowWithoutMessage {
   id: number;
-  /** Time at which the row was due, as text. Rows that were claimed together before have the same. */
+  /** Time at which the row was due, as text. Rows that were claimed together before have the same time. */
   due: string;
   version: number;
   source: string;

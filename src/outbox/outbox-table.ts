@@ -65,8 +65,8 @@ export interface OutboxTable {
   /** $1 ids. Returns the ids of rows that are still there. */
   readonly find: string;
   /**
-   * $1 ids, $2 destinations that are left, or null for no change. Makes rows wait for room at one of them. Clears their
-   * problems, since the process that makes them wait knows them.
+   * $1 ids, $2 destinations that are left, or null for no change. Makes rows wait for room at one of them, and clears
+   * their problems, since the process that makes the rows wait knows these rows.
    */
   readonly wait: string;
   /** $1 id, $2 how many rows to read after it. Returns rows that wait, by their destinations, with their sizes. */
@@ -161,7 +161,7 @@ END $outbox$`,
   };
 }
 
-/** Returns nothing for `public`: `IF NOT EXISTS` needs the privilege to create schemas even if the schema exists. */
+/** Returns no statement for `public`, which exists: even `IF NOT EXISTS` needs the privilege to create schemas. */
 function createSchema(schema: string): string {
   if (schema === 'public') return '';
   const hint = '-- Leave the next line out where the schema exists and you may not create any.';

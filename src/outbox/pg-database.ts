@@ -79,7 +79,7 @@ export class PgDatabase implements OutboxDatabase {
     }
   }
 
-  /** Listens until the connection is lost or the database is closed. Rejects if it cannot begin to listen. */
+  /** Listens until the connection is lost or the signal is aborted. Rejects if it cannot begin to listen. */
   private async listenOnce(
     channel: string,
     callback: (payload?: string) => void,

@@ -10,13 +10,13 @@ export interface RowConnection extends Pick<SourceConnection, 'source' | 'destin
 export interface RowConnectionsParts {
   /** Name of the source. */
   source: string;
-  /** Ids of the destinations in the options of the row's writer that take it; `undefined` if the row names none. */
+  /** Ids of the destinations in its writer's options that take the row; `undefined` if the row does not say. */
   meantFor: readonly string[] | undefined;
   /** Ids of the destinations that are left, as a relay found; `null` before a relay has stored them. */
   left: readonly string[] | null;
   /** Marks by which the row's application recognizes it. */
   marks: string[] | undefined;
-  /** Connections to destinations in this process's options; `undefined` if they are not known. */
+  /** The row's connections to destinations in this process's options; `undefined` if they are not known. */
   configured: readonly SourceConnection[] | undefined;
   /** The same, with connections to destinations at run time. */
   found: readonly SourceConnection[];

@@ -33,7 +33,7 @@ const LEFT_ALONE = 5_000;
 /** Longest wait of rows for their destinations to be looked up, in milliseconds. All other rows wait with them. */
 const LOOKUP_PATIENCE = 1_000;
 
-/** Parts of a row that are kept until it is moved. As an object, its message takes far more memory than its JSON. */
+/** Parts of a row that are kept until it is moved. Its message is not: an object takes far more memory than its JSON. */
 interface ReadRow extends RowTerms {
   row: RowWithoutMessage;
   /** Deletion in the row that has to be stored, besides reaching destinations; `undefined` for any other row. */

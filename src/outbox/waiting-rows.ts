@@ -25,8 +25,8 @@ interface WaitingRow {
 
 /**
  * Rows whose destinations are all full. Until one of their destinations has room, nothing is written to them, however
- * many there are: they are only read, page after page. No more rows are claimed than there is room for. All state is in
- * the table and in the queue, so any process can go on with these rows.
+ * many there are: they are only read, page after page. No more rows are claimed than there is room for. What they wait
+ * for is in the table and in the queue, so any process can go on with these rows.
  */
 export class WaitingRows {
   /** Rows that are left of the current page. */
@@ -74,7 +74,10 @@ export class WaitingRows {
     if (moved.length >= this.many) this.nextAt = -Infinity;
   }
 
-  /** Does not wait, since an unreachable queue may take long. Until it answers, there seems to be room everywhere. */
+  /**
+   * Asks the queue for its backlogs without waiting, since an unreachable queue may take long. No row is claimed until
+   * the queue answers: before, there seems to be room everywhere.
+   */
   private askForRoom(): void {
     void this.backlogs.start().then((isKnown) => {
       this.isRoomKnown = isKnown;

@@ -54,7 +54,7 @@ export class ApplicationMarks {
 
   /**
    * Returns the marks of a message that is stored before it is in a batch: the write keys of its source and of another
-   * source, since not all keys change at once, and then hashes of the application's URLs and `prefix`.
+   * source, since not all keys change at once, and then some of the hashes of the application's URLs and `prefix`.
    */
   ofMessage(source: string): string[] {
     const key = this.keys.get(source);

@@ -30,7 +30,7 @@ export interface BatchQueueOptions {
   memory?: AddMemory;
   /** Number of partitions that jobs are added to. @default all */
   written?: number;
-  /** Marks batches, and tells them from those of others. @default none of them is another application's */
+  /** Marks batches, and tells them from those of other applications. @default none of them is another application's */
   marks?: Pick<ApplicationMarks, 'of' | 'isOwn'>;
 }
 
@@ -122,7 +122,7 @@ export class BatchQueue {
   }
 
   /**
-   * Returns options that let other jobs go first if many messages wait for each destination of this job. Otherwise a
+   * Returns options that let other jobs go first if many messages wait for each destination of this job. Without them, a
    * process that starts on a long backlog would sort through all of it before it sends anything to other destinations.
    */
   private priorityOf(batches: readonly Pick<NewBatch, 'destination'>[]): JobsOptions {

@@ -6,9 +6,9 @@ const MANY_WATCHED_CHANGES_SHARE = 1 / 200;
 const WATCHED_SHARE = 0.5;
 /** Number of waiting messages from which new ones for a destination may let messages for others go first. */
 const MANY_WAITING = 500;
-/** How old a total of so many messages may be, in milliseconds. */
+/** How old a total of at least `MANY_WAITING` may be, in milliseconds. */
 const FRESH_FOR = 10_000;
-/** How long the backlog of a smaller total is kept without changes here, in milliseconds. */
+/** How long a backlog below `MANY_WAITING` is kept without changes here, in milliseconds. */
 const KEPT_FOR = 60_000;
 
 /** A destination that has reached its limit. */

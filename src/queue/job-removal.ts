@@ -37,7 +37,8 @@ export class JobRemoval {
   /** Removes a job, unless it is being delivered. Resolves to whether this call removed it. */
   async remove(jobId: string): Promise<boolean> {
     const { storage, queue } = this;
-    // Jobs have no children. With `removeChildren`, BullMQ on PostgreSQL, too, would tell each caller that it did.
+    // Jobs have no children. With `removeChildren`, BullMQ would tell each caller on PostgreSQL, too, that it removed
+    // the job.
     if (storage.kind === 'postgres') return (await queue.remove(jobId, { removeChildren: false })) > 0;
     const key = queue.toKey(jobId);
     const claim = randomUUID();

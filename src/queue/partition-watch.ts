@@ -23,7 +23,10 @@ const NOW = `
   local time = redis.call('TIME')
   local now = time[1] * 1000 + math.floor(time[2] / 1000)`;
 
-/** Argument: the number that a process adds to. Returns the largest such number since the number was last lowered. */
+/**
+ * Argument: the number of partitions that this process adds to. Returns the largest number that any process has used
+ * since the recorded number was last lowered.
+ */
 const RAISE = new RedisScript(
   `${NOW}
   local known, own = tonumber(redis.call('GET', KEYS[1]) or '1'), tonumber(ARGV[1])

@@ -31,8 +31,9 @@ export const QUEUE = `BullQueue_${ANALYTICS_QUEUE}`;
 export const ANALYTICS_QUEUES = Symbol.for('nestjs-analytics:queues');
 
 /**
- * Maximum number of messages that wait in the queue for a destination that the options do not name, as while a deploy
- * adds or removes it. Further messages stay in the outbox: only processes that name the destination know its limit.
+ * Maximum number of messages that wait in the queue for a destination that the options do not name, for example while a
+ * deploy adds or removes it. Further messages stay in the outbox: only processes that name the destination know its
+ * limit.
  */
 const UNKNOWN_BACKLOG_LIMIT = 10_000;
 

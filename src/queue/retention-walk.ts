@@ -19,7 +19,7 @@ export type WalkedQueue = Pick<BatchJobQueue, 'name' | 'toKey' | 'remove'>;
 export interface RetentionWalkParts {
   queue: WalkedQueue;
   jobs: FailedJobs;
-  /** Minimum time since a job failed for it to be read, in milliseconds. */
+  /** Jobs that failed less than this time ago are not read, in milliseconds. */
   retention: number;
   /** Returns the milliseconds that a job is kept. */
   retentionOf: (job: FailedJob) => number;

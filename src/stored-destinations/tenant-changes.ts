@@ -28,8 +28,8 @@ export class TenantChanges {
   }
 
   /**
-   * Whether a destination may have changed since it was looked up. Any change counts if its tenant is unknown: a
-   * destination that was not found may be a new one of any tenant, and the application's own store may omit the tenant.
+   * Whether a destination may have changed since it was looked up. Any change counts if the destination's tenant is
+   * unknown: one that was not found may be new and of any tenant, and the application's own store may omit the tenant.
    *
    * @param since number of changes when it was looked up
    */

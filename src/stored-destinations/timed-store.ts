@@ -112,7 +112,7 @@ export class TimedStore implements DestinationStore {
     if (this.silence === undefined) return;
     this.silence = undefined;
     for (const tries of Object.values(this.tried)) tries.clear();
-    // The other ones were late while the store answered, and would hold up others again.
+    // Keeps look-ups that were late while the store answered: they would hold up others again.
     for (const [other, { isBySilence }] of this.late) if (isBySilence) this.late.delete(other);
   }
 }

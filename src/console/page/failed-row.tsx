@@ -12,7 +12,7 @@ interface FailedRowProps {
   onSelect: (messageId: string, isSelected: boolean) => void;
 }
 
-/** A message that failed for good, and its body once opened. Rendered again only when the message changes. */
+/** A message that failed for good, and its body once opened. Rendered again only when it or its selection changes. */
 export function FailedRow({ id, message, isSelected, onSelect }: FailedRowProps): JSX.Element {
   const { messageId, type, failedAt, error, outcomes, body } = message;
   return useMemo(

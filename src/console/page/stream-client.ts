@@ -3,7 +3,7 @@ import { ApiError } from './api-requests.js';
 /** Pause after a stream has ended, in milliseconds. Doubles after each stream that fails or does not last. */
 const FIRST_PAUSE = 250;
 const LONGEST_PAUSE = 8_000;
-/** A stream that stays open for this time has lasted, in milliseconds. */
+/** Milliseconds for which a stream has to stay open to count as lasting. */
 const LASTING = 5_000;
 /**
  * Longest silence of a connection, in milliseconds. After that, the connection is dead, even if the browser does not

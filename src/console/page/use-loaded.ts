@@ -2,7 +2,7 @@ import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { ApiError } from './api-requests.js';
 import { LoadTurns } from './load-turns.js';
 
-/** Error codes of refusals that end by themselves, so the page does not show them. */
+/** Error codes of refusals that end by themselves. A renewal does not show them, and is tried again. */
 const REFUSALS: readonly string[] = ['TOO_MANY_REQUESTS', 'RATE_LIMITED'];
 
 /** A value that is loaded, and what went wrong. */

@@ -95,7 +95,7 @@ export function ordinalOf(time: number): number {
   return time * 1_000;
 }
 
-/** Lead over both the server's and the worker's clock beyond which an ordinal's own clock is, or was, wrong. */
+/** Microseconds ahead of both the server's and the worker's clock beyond which an ordinal's own clock was wrong. */
 export const MOST_AHEAD = ordinalOf(5 * 60_000);
 
 /** Shortest assumed time from a failure to a replay's attempt, in microseconds. Clocks should differ by less. */

@@ -39,7 +39,7 @@ const COMMON: Record<string, Schema> = {
 
 const URLS: Schema = { ...list(text()), minItems: 1, maxItems: 5 };
 
-/** Properties of a destination in requests only: no answer contains a secret. */
+/** Properties of a destination in requests only: no answer repeats the values that a request gave. */
 const SECRETS: Record<string, Schema> = {
   headers: {
     type: 'object',

@@ -81,7 +81,7 @@ export function forgetFailures({ FS, NODEFS }: EmscriptenFiles): void {
   NODEFS.stream_ops.open = (stream) => {
     const { fd, node } = stream;
     const isNew = node === made;
-    // From now on the file may have contents, and must not be removed.
+    // After this open the file may have contents, so a later open that fails must not remove it.
     made = undefined;
     try {
       return open(stream);

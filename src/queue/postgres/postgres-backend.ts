@@ -52,9 +52,10 @@ class PooledConnection extends PostgresConnection {
 }
 
 /**
- * The pools of the queue and its worker. What the queue adds is durable when it is answered. What a worker commits does
- * not wait for the disk: if a crash of the database undoes the last jobs that it took, put back or ended, these jobs
- * are delivered again. A crash undoes the latest commits, so no remaining commit relies on one that was undone.
+ * The pools of the queue and its worker. Jobs that the queue adds are durable when the add is answered. A worker's
+ * commits do not wait for the disk: they take, put back or end jobs, and if a crash of the database undoes the last of
+ * them, these jobs are delivered again. A crash undoes the latest commits, so no remaining commit relies on one that was
+ * undone.
  */
 interface QueuePools {
   queue: ReconnectingPool;

@@ -73,7 +73,7 @@ export class PostgresSessions {
     if (!this.pooled.has(client)) return;
     if (!this.areKept) await this.compare(client, connect);
     this.areKept = true;
-    // The client was opened before its session was known to stay, so nothing has been set yet.
+    // The client may have been opened before its session was known to stay. Nothing has been set then.
     await client.query(SET, settings);
   }
 

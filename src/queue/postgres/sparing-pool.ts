@@ -141,7 +141,7 @@ export class SparingPool {
     do await pause(SOON);
     while (!canGoOn() && this.pools.some((pool) => pool.isAsking) && performance.now() < end);
     if (canGoOn() || (await within(end - performance.now(), this.gift.result())) === true) return true;
-    // The server may not have freed the given connection yet. Until then, the pool that gave it up opens none.
+    // The server may not have freed the given connection yet. The pool that gave it up opens none while it is restricted.
     return performance.now() - this.givenAt < FIRST_RESTRICTION;
   }
 
