@@ -9,7 +9,7 @@ const ONE = connectionTo('one');
 const TWO = connectionTo('two');
 const FAR = connectionTo('one', 'other');
 
-/** Looks a route up for as long as the messageId says: `20ms-…`. Those that take as long share a look-up. */
+/** Looks a route up for as long as the messageId says: `20ms-…`. Messages with the same delay share a look-up. */
 class SlowRouter implements Router {
   readonly forwards = false;
   readonly isReady = true;
@@ -56,7 +56,7 @@ class SlowRouter implements Router {
 const router = (clock: FakeClock): Router => new SlowRouter(clock);
 
 describe('a route that has to be looked up', () => {
-  it('is not waited for by the call, and its message gets into the queue when it is there', async () => {
+  it('does not hold up the call, and its message is queued once the look-up ends', async () => {
     const { client, clock, queue, track } = clientUnderTest({ router });
     track('20ms-both');
     const flushed = client.flush();
@@ -67,7 +67,7 @@ describe('a route that has to be looked up', () => {
     expect([queue.messagesFor('one'), queue.messagesFor('two')]).toEqual([['20ms-both'], ['20ms-both']]);
   });
 
-  it('holds up no other message, and keeps the order of those that wait for it', async () => {
+  it('holds up no other message, and keeps the order of the messages that wait for it', async () => {
     const { client, clock, queue, track } = clientUnderTest({ router });
     track('30ms-a', '10ms-b', 'c', '30ms-d', 'e', '10ms-f');
     client.take('other', 'track', { userId: 'u1', event: 'E', messageId: 'elsewhere' });
@@ -81,7 +81,7 @@ describe('a route that has to be looked up', () => {
     expect(await flushed).toEqual({ queued: 7, refused: 0, pending: 0 });
   });
 
-  it('is part of what a flush waits for, and of what it tells when its time is over', async () => {
+  it('is awaited by a flush, which reports the message as pending if it times out', async () => {
     const { client, clock, track } = clientUnderTest({ router });
     track('10ms-a', '500ms-b', 'c');
     const flushed = client.flush({ timeout: 100 });
@@ -89,7 +89,7 @@ describe('a route that has to be looked up', () => {
     expect(await flushed).toEqual({ queued: 2, refused: 0, pending: 1 });
   });
 
-  it('counts in the bound of the buffer, and for each of its destinations once that is known', async () => {
+  it('counts its message towards the buffer limit, and once for each destination after the look-up', async () => {
     const { client, clock, track, told } = clientUnderTest({ router, options: { maxBufferedBytes: 500 } });
     track('20ms-both-1', '20ms-both-2', '20ms-both-3', '20ms-both-4');
     expect(told.refused).toHaveLength(1);
@@ -106,7 +106,7 @@ describe('a route that has to be looked up', () => {
   it.each([
     ['finds only destinations that are full', '20ms-a', /^it is full$/],
     ['fails', '20ms-fails', /^its destinations could not be looked up/],
-  ])('that %s tells whoever waits for its message', async (_case, messageId, reason) => {
+  ])('refuses the message to whoever waits for it if the look-up %s', async (_case, messageId, reason) => {
     const { client, clock, queue } = clientUnderTest({ router, admission: { refusal: () => 'it is full' } });
     const reasons: string[] = [];
     const request = client.received.begin();
@@ -126,7 +126,7 @@ describe('a route that has to be looked up', () => {
     expect(queue.asked).toHaveLength(0);
   });
 
-  it('that cannot be looked up costs its message, which is counted, and its neighbours nothing', async () => {
+  it('loses only its own message, which counts as refused, if the look-up fails', async () => {
     const { client, clock, queue, track, told } = clientUnderTest({ router });
     track('10ms-a', '20ms-fails', 'c');
     const flushed = client.flush();
@@ -136,7 +136,7 @@ describe('a route that has to be looked up', () => {
     expect(told.refused).toEqual([expect.stringMatching(/^its destinations could not be looked up \(Error/)]);
   });
 
-  it('that leads nowhere because of the schema is counted as filtered', async () => {
+  it('counts its message as filtered if the schema leaves no destination', async () => {
     const { client, clock, track } = clientUnderTest({ router });
     track('10ms-filtered', '10ms-b');
     const flushed = client.flush();
@@ -145,7 +145,7 @@ describe('a route that has to be looked up', () => {
     expect(client.usageOf('web')).toEqual({ received: 2, filtered: 1 });
   });
 
-  it('is waited for by a shutdown, and its message counts as lost when it comes too late', async () => {
+  it('is awaited by a shutdown, and its message counts as lost if the look-up takes too long', async () => {
     const { client, clock, queue, track } = clientUnderTest({ router });
     track('900ms-a', '1100ms-b', 'c');
     client.drain(1_000);
@@ -158,7 +158,7 @@ describe('a route that has to be looked up', () => {
     expect(queue.messagesFor('one')).toEqual(['c', '900ms-a']);
   });
 
-  it('of many messages takes time in proportion to them', async () => {
+  it('takes time in proportion to the number of messages that wait for it', async () => {
     const { client, clock, queue, track } = clientUnderTest({ router });
     track(...ids(20_000, '100ms'));
     const flushed = client.flush();
@@ -167,14 +167,14 @@ describe('a route that has to be looked up', () => {
     expect(queue.messagesFor('one')).toEqual(ids(20_000, '100ms'));
   });
 
-  describe('that does not end', () => {
+  describe('whose look-up does not end', () => {
     const NEVER = '100000000ms';
     const of = (groupId: string, messageId: string): TrackParams => ({
       ...{ userId: 'u1', event: 'Tracked', messageId },
       context: { groupId },
     });
 
-    it('leaves room in the buffer for the messages of others, however many tenants it holds up', async () => {
+    it('leaves room in the buffer for messages of other tenants, however many tenants it holds up', async () => {
       const { client, clock, queue, told } = clientUnderTest({
         router,
         options: { maxBufferedBytes: 100_000, flushAt: 1 },
@@ -195,7 +195,7 @@ describe('a route that has to be looked up', () => {
       expect(client.received.take(client.received.begin(), { source: 'web', fields })).toBe(true);
     });
 
-    it('leaves room for received messages of others, and three quarters of the buffer for calls', async () => {
+    it('leaves room for received messages of other tenants, and three quarters of the buffer for calls', async () => {
       const { client, clock, told, track } = clientUnderTest({
         router,
         options: { maxBufferedBytes: 100_000 },
@@ -226,14 +226,14 @@ describe('a route that has to be looked up', () => {
       expect(told.refused).toEqual([]);
     });
 
-    it('takes the whole buffer where everybody waits for it', async () => {
+    it('may fill the whole buffer if every message waits for it', async () => {
       const { client, clock, track } = clientUnderTest({ router, options: { maxBufferedBytes: 40_000 } });
       track(...ids(300, NEVER));
       await clock.pass(0);
       expect(client.pendingBytes).toBeGreaterThan(39_000);
     });
 
-    it('is not waited for by calls that are taken all together', async () => {
+    it('does not hold up a group of calls that does not need it', async () => {
       const { client, clock, queue, track } = clientUnderTest({ router });
       track(NEVER);
       const taken = client.awaited.takeAll('web', 'identify', [{ userId: 'u1', messageId: 'i1' }]);
@@ -242,7 +242,7 @@ describe('a route that has to be looked up', () => {
       expect(queue.messagesFor('one')).toEqual(['i1']);
     });
 
-    it('is not waited for by calls that are taken together with its own, which is refused and not made later', async () => {
+    it('does not hold up the other calls of a group, while its own call is refused and never made later', async () => {
       const { client, clock, queue, told } = clientUnderTest({ router });
       const calls = [
         { userId: 'u1', messageId: 'i1' },
@@ -261,7 +261,7 @@ describe('a route that has to be looked up', () => {
       expect(client.refused).toBe(1);
     });
 
-    it('is waited for by such calls while the database is away or stands still, and for two seconds more', async () => {
+    it('is awaited by a group of calls while the database is away or hangs, and for two seconds more', async () => {
       const stood: (() => void)[] = [];
       let isAway = true;
       class AwayRouter extends SlowRouter {
@@ -283,7 +283,7 @@ describe('a route that has to be looked up', () => {
       expect(queue.messagesFor('one')).toEqual(['23900ms-late']);
     });
 
-    it('is waited for by such calls as long as others before it are answered', async () => {
+    it('is awaited by a group of calls as long as look-ups before it are answered', async () => {
       const { client, clock, queue } = clientUnderTest({ router });
       const calls = Array.from({ length: 20 }, (_, index) => ({
         userId: 'u1',
@@ -295,7 +295,7 @@ describe('a route that has to be looked up', () => {
       expect(queue.messagesFor('one')).toEqual(calls.map(({ messageId }) => messageId));
     });
 
-    it('is not waited for by calls that wait for room, either', async () => {
+    it('does not hold up a group of calls that waits for room in the buffer', async () => {
       const { client, clock, queue, track } = clientUnderTest({
         router,
         options: { maxBufferedBytes: 1_000, flushAt: 1 },

@@ -17,7 +17,7 @@ import { until } from '../support/until.js';
 const LIMIT = 50;
 
 describeServersOrEmbedded(
-  'a destination for which as many messages wait as its `backlogLimit` allows',
+  'a destination with as many waiting messages as its `backlogLimit` allows',
   (backend) => {
     const stage = new Stage();
 
@@ -40,7 +40,7 @@ describeServersOrEmbedded(
       return app.log.analytics.filter((line) => line.includes('backlogLimit'));
     }
 
-    it('gets no more of them, while others get theirs, until it has room again', async () => {
+    it('receives no further messages until it has room again, while other destinations receive theirs', async () => {
       let isUp = false;
       const crm = await stage.receiver({ answer: () => (isUp ? 200 : 503) });
       const mail = await stage.receiver();
@@ -67,7 +67,7 @@ describeServersOrEmbedded(
       expect(ids.size).toBe(LIMIT + 10);
     });
 
-    it('has no room left by messages that a replay adds while others are on their way to the queue', async () => {
+    it('refuses new messages if a replay fills it while others are on their way to the queue', async () => {
       let isGone = true;
       const crm = await stage.receiver({ answer: () => (isGone ? 410 : 503) });
       const app = await stage.app({
@@ -86,7 +86,7 @@ describeServersOrEmbedded(
       expect(await app.analytics.flush()).toEqual({ queued: 8, refused: 5, pending: 0 });
     });
 
-    it('may be one that was added at run time, while those of other tenants get theirs', async () => {
+    it('may be one that was added at run time, and leaves the destinations of other tenants unaffected', async () => {
       const others = await stage.receiver();
       const app = await stage.app({
         connection: backend.connection,
@@ -103,7 +103,7 @@ describeServersOrEmbedded(
       await others.received(1);
     });
 
-    it('is told in one line with all others that were added at run time, apart from those of the options', async () => {
+    it('shares one log line with all others that were added at run time, but not with those of the options', async () => {
       const down = await stage.receiver({ answer: [503] });
       const app = await stage.app({
         connection: backend.connection,
@@ -128,7 +128,7 @@ describeServersOrEmbedded(
       ]);
     });
 
-    it('is told of with all others that a message is for, where none of them takes it', async () => {
+    it('is logged, like every other destination of the message, if none of them takes it', async () => {
       const down = await stage.receiver({ answer: [503] });
       const app = await stage.app({
         connection: backend.connection,
@@ -144,7 +144,7 @@ describeServersOrEmbedded(
 
     // No other process delivers from an embedded database.
     ifServer(backend, () => {
-      it('is not one that has room, when what waits is counted behind a long line for another one', async () => {
+      it('is never one that has room, even if its messages are counted behind a much longer backlog', async () => {
         const receiver = await stage.receiver();
         const small = messageIds('small', 50);
         const app = await stage.app({
@@ -173,7 +173,7 @@ describeServersOrEmbedded(
       });
     });
 
-    it('is still full after a restart, and counts what is refused', async () => {
+    it('is still full after a restart, and messages for it are refused', async () => {
       const crm = await stage.receiver({ answer: [503] });
       const mail = await stage.receiver();
       const first = await appFor(crm, mail);
@@ -188,7 +188,7 @@ describeServersOrEmbedded(
           if (type === 'full') resolve(true);
         });
       });
-      // What waits is read in the background when the application starts.
+      // The numbers of waiting messages are read in the background when the application starts.
       await until(async () => {
         second.analytics.track({ userId: 'u1', event: 'One more', integrations: { mail: false } });
         const { refused } = await second.analytics.flush();
@@ -199,7 +199,7 @@ describeServersOrEmbedded(
   },
 );
 
-/** Queues one message for each of some destinations, each in a job of its own, so many times. */
+/** Queues one message for each of the destinations, each in a job of its own, in every round. */
 async function queueRounds(
   app: AnalyticsApp,
   destinations: readonly string[],

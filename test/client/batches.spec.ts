@@ -9,19 +9,19 @@ const newConnection = quickConnections();
 const MAX_BATCH_BYTES = 512_000;
 const MAX_BATCH_MESSAGES = 200;
 
-/** Sizes of messages as they come: small ones alone, or with some near the limit of one call. */
+/** Sizes of messages: only small ones, or small ones mixed with some near the limit of one call. */
 const sizes = fc.oneof(
   fc.array(fc.nat(500), { minLength: 1, maxLength: 500, size: 'max' }),
   fc.array(fc.oneof(fc.nat(500), fc.nat(32_000)), { minLength: 1, maxLength: 150, size: 'max' }),
 );
-/** Now and then the caller pauses, so that some flushes are added on their own. */
+/** Indexes of messages after which the caller pauses, so that some flushes are added on their own. */
 const pauses = fc.set(fc.nat(150), { maxLength: 3 });
 
 describe('a batch', () => {
   const stage = new Stage();
 
   it.each([20, 100, 200])(
-    'of flushes at %d never passes 500 KB or 200 messages, and together they hold all in order',
+    'never exceeds 500 KB or 200 messages, and all batches together hold every message in order (flushAt: %d)',
     async (flushAt) => {
       const receiver = await stage.receiver();
       const app = await stage.app({

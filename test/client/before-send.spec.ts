@@ -21,7 +21,7 @@ describe('beforeSend', () => {
     };
   }
 
-  it('changes what is sent, and not the objects of the caller', async () => {
+  it('changes what is sent, but not the objects of the caller', async () => {
     const { app, receiver } = await start((message) => {
       if (message.type === 'track')
         Object.assign(message.properties, { card: 'hidden', nested: { deep: 2 } });
@@ -35,7 +35,7 @@ describe('beforeSend', () => {
     expect(properties).toEqual({ card: '4111', nested: { deep: 1 } });
   });
 
-  it('drops a message with null, which is not a refusal', async () => {
+  it('drops a message by returning null, which does not count as a refusal', async () => {
     const { app, receiver } = await start((message) => (message.type === 'identify' ? null : message));
     expect(app.analytics.identify({ userId: 'u1', messageId: 'dropped' })).toBe('dropped');
     app.analytics.track({ userId: 'u1', event: 'Kept' });
@@ -44,7 +44,7 @@ describe('beforeSend', () => {
     expect(request && messageIn(request).event).toBe('Kept');
   });
 
-  it('drops and counts a message when it throws, and tells so once and without the payload', async () => {
+  it('causes a refusal if it throws, which is logged once and without the payload', async () => {
     const { app } = await start((message) => {
       throw new TypeError(`cannot read ${JSON.stringify(message)}`);
     });
@@ -55,7 +55,7 @@ describe('beforeSend', () => {
     expect(app.log.analytics[0]).not.toContain('private');
   });
 
-  it('is told by its place when it throws, and not by a line of the text that looks like one', async () => {
+  it('is logged with the place where it throws, not with a line of the error text that looks like a place', async () => {
     const { app } = await start((message) => {
       throw new TypeError(`cannot read\n    at ${String(message.userId)}`);
     });
@@ -64,7 +64,7 @@ describe('beforeSend', () => {
     expect(app.log.analytics[0]).not.toContain('private');
   });
 
-  it('must be synchronous: a promise is refused at the call, and may be rejected without harm', async () => {
+  it('must be synchronous: the call refuses a promise, whose rejection does no harm', async () => {
     const asynchronous = (() => Promise.reject(new Error('late'))) as unknown as BeforeSend;
     const { app } = await start(asynchronous);
     const rejections: unknown[] = [];
@@ -82,7 +82,7 @@ describe('beforeSend', () => {
     expect(rejections).toEqual([]);
   });
 
-  it('is named as the culprit when it returns no message, or one with a wrong field', async () => {
+  it('is named as the cause if it returns no message, or a message with a wrong field', async () => {
     let change = (message: object): unknown => message;
     const { app } = await start((message) => change(message) as AnalyticsMessage);
     const cases: [change: (message: object) => unknown, field: string, text: RegExp][] = [
@@ -110,7 +110,7 @@ describe('beforeSend', () => {
     }
   });
 
-  it('is checked like a call: what cannot be sent is refused', async () => {
+  it('is checked like a call: a message that cannot be sent is refused', async () => {
     const { app } = await start((message) => ({ ...message, messageId: 'ü' }));
     expect(() => app.analytics.track({ userId: 'u1', event: 'A' })).toThrow(
       expect.objectContaining({ code: 'INVALID_MESSAGE', field: 'messageId' }),

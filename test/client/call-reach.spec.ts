@@ -54,20 +54,20 @@ describe('the reach of calls about users of several tenants', () => {
     return reaches;
   }
 
-  it('is unknown for a tenant that was given up, without another wait', async () => {
+  it('stays unknown, without another wait, for a tenant that was given up', async () => {
     const each = scene();
     expect(await gaveUp(each)).toEqual([undefined, true]);
     expect(await each.ask('acme', 'known')).toEqual([undefined, true]);
   });
 
-  it('is known as soon as the tenant is', async () => {
+  it('is known as soon as the tenant is known', async () => {
     const each = scene();
     await gaveUp(each);
     each.know();
     expect(await each.ask('acme', 'known')).toEqual([true, true]);
   });
 
-  it('is waited for again after a while', async () => {
+  it('is awaited again some time after a tenant was given up', async () => {
     const each = scene();
     await gaveUp(each);
     await each.clock.pass(15_000);

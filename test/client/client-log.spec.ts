@@ -16,7 +16,7 @@ function logOf(clock: FakeClock): { log: ClientLog; lines: string[] } {
 }
 
 describe('a reason for refusing messages', () => {
-  it('is one line, then one a minute with the count while it lasts, and one line when it comes again', async () => {
+  it('is logged at once, then once a minute with a count while it lasts, and at once when it comes again', async () => {
     const clock = new FakeClock();
     const { log, lines } = logOf(clock);
     for (let second = 0; second < 130; second++) {
@@ -38,7 +38,7 @@ describe('a reason for refusing messages', () => {
     expect(lines.at(-1)).toBe('Messages are refused: no room. `status()` counts them.');
   });
 
-  it('has its last count told at the end, and keeps no process alive', async () => {
+  it('is logged with its last count at the end, and keeps no process alive', async () => {
     const clock = new FakeClock();
     const { log, lines } = logOf(clock);
     log.onRefused('no room');
@@ -51,10 +51,10 @@ describe('a reason for refusing messages', () => {
   });
 });
 
-describe('a key that no destination has', () => {
+describe('a key that names no destination', () => {
   const stage = new Stage();
 
-  it('in `integrations` is told once, with the one that was probably meant', async () => {
+  it('is logged once if it is in `integrations`, with the key that was probably meant', async () => {
     const app = await stage.app({
       connection: await newConnection(),
       webhooks: webhooksTo(await stage.receiver()),
@@ -76,7 +76,7 @@ describe('a key that no destination has', () => {
     ]);
   });
 
-  it('never fills the log, however many there are and however long they are', () => {
+  it('never fills the log, however many such keys there are and however long they are', () => {
     const { log, lines } = logOf(new FakeClock());
     for (let n = 0; n < 1_000; n++) log.unknownIntegration(`${n}\n${'x'.repeat(10_000)}`, undefined, false);
     expect(lines).toHaveLength(50);
@@ -86,7 +86,7 @@ describe('a key that no destination has', () => {
     }
   });
 
-  it('writes nothing into the log that a terminal obeys, or that changes how the line is read', () => {
+  it('reaches the log without characters that a terminal obeys or that change how the line is read', () => {
     const { log, lines } = logOf(new FakeClock());
     const characters = ['\u007f', '\u0085', '\u009b2J', '\u2028', '\u202e', '\u200b', '\u{e0041}'];
     for (const character of characters) log.unknownIntegration(`a${character}`, undefined, false);
@@ -95,7 +95,7 @@ describe('a key that no destination has', () => {
     expect(lines[2]).toContain('"a\\u009b2J"');
   });
 
-  it('in the schema of a source is told at start', async () => {
+  it('is logged at start if it is in the schema of a source', async () => {
     const app = await stage.app({
       connection: await newConnection(),
       writeKey: undefined,

@@ -2,12 +2,12 @@ import { describe, expect, it } from '@jest/globals';
 import { StaticRouter } from '../../src/client/router.js';
 import { clientUnderTest, connectionTo, ids } from './client-under-test.js';
 
-/** What `shutdownTimeout` leaves to the messages unless told otherwise. */
+/** Milliseconds that the default `shutdownTimeout` leaves for the messages. */
 const PATIENCE = 9_750;
 const RECEIVED = { type: 'track', userId: 'u1', event: 'E', timestamp: '2026-11-21T09:30:00.123Z' };
 
 describe('a client that accepts', () => {
-  it('keeps messages for a full batch or for flushAfter, and hands over nothing before', async () => {
+  it('keeps messages until a batch is full or `flushAfter` has passed, and hands over nothing before', async () => {
     const { clock, queue, track } = clientUnderTest();
     track(...ids(20, 'full'), 'alone');
     await clock.pass(4_999);
@@ -16,7 +16,7 @@ describe('a client that accepts', () => {
     expect(queue.messagesFor('one')).toEqual([...ids(20, 'full'), 'alone']);
   });
 
-  it('begins adds 10 ms apart, one at a time, and merges what was flushed meanwhile', async () => {
+  it('starts adds 10 ms apart and one at a time, and merges messages that are flushed meanwhile', async () => {
     const { clock, queue, track } = clientUnderTest({ options: { flushAt: 1 } });
     queue.delay = 3;
     track('first');
@@ -30,7 +30,7 @@ describe('a client that accepts', () => {
     expect(queue.jobs.map(({ batches }) => batches[0]?.messages.length)).toEqual([1, 150]);
   });
 
-  it('repeats an add as it was, under the same id, until the queue has it', async () => {
+  it('repeats a failed add unchanged, under the same id, until the queue has it', async () => {
     const { client, clock, queue, track, told } = clientUnderTest();
     queue.error = new Error('away');
     track('m');
@@ -44,7 +44,7 @@ describe('a client that accepts', () => {
     expect(queue.messagesFor('one')).toEqual(['m']);
   });
 
-  it('ends a flush when all that came before it is queued, whatever comes after', async () => {
+  it('ends a flush once every message before it is queued, whatever comes after it', async () => {
     const { client, clock, queue, track } = clientUnderTest();
     queue.delay = 30;
     track('before');
@@ -56,11 +56,11 @@ describe('a client that accepts', () => {
     expect(queue.messagesFor('one')).toEqual(['before']);
   });
 
-  it('counts a message for two destinations as queued when both have it', async () => {
+  it('counts a message for two destinations as queued once both have it', async () => {
     const connections = [connectionTo('one'), connectionTo('two')];
     const { client, clock, queue, track } = clientUnderTest({
       router: () => new StaticRouter({ connections }),
-      // More than one add holds, so that some destinations have a message before the others.
+      // More messages than one add holds, so that some destinations have a message before the others.
       options: { flushAt: 1_000 },
     });
     queue.delay = 30;
@@ -75,7 +75,7 @@ describe('a client that accepts', () => {
     expect(queued).toBe(both.length);
   });
 
-  it('tells what a flush that timed out has left, and leaves no timer behind', async () => {
+  it('reports how many messages a flush that timed out has left, and leaves no timer behind', async () => {
     const { client, clock, queue, track } = clientUnderTest();
     queue.delay = Infinity;
     track('a', 'b');
@@ -95,7 +95,7 @@ describe('a client that accepts', () => {
     });
   });
 
-  it('waits without an end for a timeout of Infinity', async () => {
+  it('waits without limit for a flush with a timeout of Infinity', async () => {
     const { client, clock, queue, track } = clientUnderTest();
     queue.delay = 100_000;
     track('m');
@@ -104,7 +104,7 @@ describe('a client that accepts', () => {
     expect(await flushed).toEqual({ queued: 1, refused: 0, pending: 0 });
   });
 
-  it('counts a message that a destination does not take now, and sends it to the others', async () => {
+  it('counts a message as refused if a destination does not take it now, and sends it to the others', async () => {
     const { client, clock, queue, track, told } = clientUnderTest({
       router: () => new StaticRouter({ connections: [connectionTo('one'), connectionTo('full')] }),
       admission: { refusal: ({ destination }) => (destination === 'full' ? 'full is full' : undefined) },
@@ -117,7 +117,7 @@ describe('a client that accepts', () => {
     expect([queue.messagesFor('one'), queue.messagesFor('full')]).toEqual([['m'], []]);
   });
 
-  it('tells once of a message why destinations of its tenant are full, however many there are', () => {
+  it('reports once for a message why destinations of its tenant are full, however many there are', () => {
     const connections = ['one', 'two'].map((id) => ({ ...connectionTo(id), wasAddedAtRunTime: true }));
     const { track, told } = clientUnderTest({
       router: () => new StaticRouter({ connections: [connectionTo('healthy'), ...connections] }),
@@ -149,7 +149,7 @@ describe('a client that accepts', () => {
 });
 
 describe('a client that drains', () => {
-  it('hands over each message at once, and whoever waits gets until the deadline', async () => {
+  it('hands over each message at once, and lets callers wait until the deadline', async () => {
     const { client, clock, queue, track } = clientUnderTest();
     queue.delay = 30;
     client.drain(PATIENCE);
@@ -174,7 +174,7 @@ describe('a client that drains', () => {
     expect(await handedOver).toBe(false);
   });
 
-  it('has whoever waits after the deadline wait for a second at most', async () => {
+  it('lets callers wait for a second at most after the deadline', async () => {
     const { client, clock, queue, track } = clientUnderTest();
     client.drain(PATIENCE);
     await clock.pass(PATIENCE);
@@ -194,7 +194,7 @@ describe('a client that drains', () => {
     await refused;
   });
 
-  it('repeats an add that failed at once, and then often, so that a queue which comes back is used', async () => {
+  it('repeats a failed add at once and then often, so that messages reach a queue that recovers', async () => {
     const { client, clock, queue, track } = clientUnderTest();
     queue.error = new Error('away');
     track('m');
@@ -212,7 +212,7 @@ describe('a client that drains', () => {
 });
 
 describe('a client that closes', () => {
-  it('uses all of its time, and has lost nothing when the queue answers in the last millisecond', async () => {
+  it('uses all of its time, and loses nothing if the queue answers in the last millisecond', async () => {
     const { client, clock, queue, track } = clientUnderTest();
     queue.delay = PATIENCE - 1;
     client.drain(PATIENCE);
@@ -224,7 +224,7 @@ describe('a client that closes', () => {
     expect(client.losses).toMatchObject({ messages: 0, unconfirmed: 0 });
   });
 
-  it('uses all of the time that it is given when the deadline passes meanwhile', async () => {
+  it('uses all of the time that it is given even if the deadline passes meanwhile', async () => {
     const { client, clock, queue, track } = clientUnderTest();
     client.drain(PATIENCE);
     await clock.pass(PATIENCE - 1);
@@ -239,7 +239,7 @@ describe('a client that closes', () => {
     expect(client.losses).toMatchObject({ messages: 0 });
   });
 
-  it('tells what is lost by destination, and what may not be, and takes back what arrives late', async () => {
+  it('reports lost messages by destination and unconfirmed ones, and corrects both when some arrive late', async () => {
     const connections = [connectionTo('one'), connectionTo('two'), connectionTo('two', 'other')];
     const { client, clock, queue, track } = clientUnderTest({
       router: () => new StaticRouter({ connections }),
@@ -269,7 +269,7 @@ describe('a client that closes', () => {
     });
   });
 
-  it.each(['hangs', 'fails'])('keeps no process alive after that, while the queue %s', async (what) => {
+  it.each(['hangs', 'fails'])('keeps no process alive afterwards, while the queue %s', async (what) => {
     const { client, clock, queue, track } = clientUnderTest();
     if (what === 'hangs') queue.delay = Infinity;
     else queue.error = new Error('away');

@@ -13,13 +13,13 @@ export function connectionTo(destination: string, source = 'web'): SourceConnect
 
 /** A queue that answers when and how a test says. */
 export class FakeQueue implements JobSink {
-  /** What was added and acknowledged. */
+  /** Jobs that were added and acknowledged. */
   readonly jobs: NewJob[] = [];
-  /** Every add, as it was asked for. */
+  /** The jobs of each add, whether acknowledged or not. */
   readonly asked: (readonly NewJob[])[] = [];
   /** Milliseconds that an add takes; `Infinity` hangs. */
   delay = 0;
-  /** Adds fail with this. */
+  /** Error that adds fail with. */
   error: Error | undefined;
 
   constructor(private readonly clock: Clock) {}
@@ -37,7 +37,7 @@ export class FakeQueue implements JobSink {
     });
   }
 
-  /** The messages that are in the queue, in the order in which they got there. */
+  /** Returns the ids of the queued messages for a destination, in the order in which they were queued. */
   messagesFor(destination: string): string[] {
     return this.jobs
       .flatMap(({ batches }) => batches)
@@ -50,7 +50,7 @@ export interface ClientUnderTest {
   client: AnalyticsClient;
   clock: FakeClock;
   queue: FakeQueue;
-  /** What the client has said: why messages were refused, and how often adds failed. */
+  /** What the client has reported: why messages were refused, and how often adds failed. */
   told: { refused: string[]; addsFailed: number };
   /** Tracks a message for each id. */
   track: (...ids: string[]) => void;
@@ -62,7 +62,7 @@ export interface ClientSetup {
   options?: Partial<AnalyticsClientOptions>;
 }
 
-/** A client whose time and queue are a test's own. */
+/** Returns a client whose clock and queue the test controls. */
 export function clientUnderTest({ router, admission, options }: ClientSetup = {}): ClientUnderTest {
   const clock = new FakeClock();
   const queue = new FakeQueue(clock);
@@ -94,7 +94,7 @@ export function clientUnderTest({ router, admission, options }: ClientSetup = {}
   return { client, clock, queue, told, track };
 }
 
-/** `count` ids, the first of which ends in 0. */
+/** Returns `count` ids, the first of which ends in 0. */
 export function ids(count: number, prefix = 'm'): string[] {
   return Array.from({ length: count }, (_, n) => `${prefix}-${n}`);
 }

@@ -6,8 +6,8 @@ const FLUSHES = 10_000;
 const HOLD_FLUSHES = new URL('./children/hold-flushes.ts', import.meta.url);
 
 describe('a flush that times out while the queue hangs', () => {
-  // In a process of its own: what others have left behind in this one is not to be measured.
-  it('leaves nothing behind but its message, one after the other and all at once', async () => {
+  // Runs in a process of its own, so that memory left behind by other tests is not measured.
+  it('leaves nothing in memory but its message, whether flushes follow one another or wait at once', async () => {
     const child = await GuardedChild.startScript(HOLD_FLUSHES, []);
     const line = await child.waitFor(/^held /);
     const held = Array.from(line.matchAll(/[\d.]+/g), ([megabytes]) => Number(megabytes));
@@ -15,7 +15,7 @@ describe('a flush that times out while the queue hangs', () => {
     for (const megabytes of held) expect(megabytes).toBeLessThan(20);
   });
 
-  it('tells how many messages wait, however many flushes wait with it', async () => {
+  it('reports how many messages wait, however many flushes wait with it', async () => {
     const { client, clock, queue, track } = clientUnderTest();
     queue.delay = Infinity;
     const flushes = [];

@@ -11,7 +11,7 @@ const NEVER = 3_600_000;
 describe('the client', () => {
   const stage = new Stage();
 
-  it('returns the messageId at once: the one that was given, or a new one each time', async () => {
+  it('returns the messageId at once: the given one, or a new one each time', async () => {
     const app = await stage.app({
       connection: await newConnection(),
       webhooks: webhooksTo(await stage.receiver()),
@@ -38,7 +38,7 @@ describe('the client', () => {
     await receiver.received(21);
   });
 
-  it('flushes what waits for longer than flushAfter', async () => {
+  it('flushes messages that have waited for flushAfter', async () => {
     const receiver = await stage.receiver();
     const app = await stage.app({
       connection: await newConnection(),
@@ -61,7 +61,7 @@ describe('the client', () => {
     await receiver.received(1);
   });
 
-  it('counts each message in one of the flushes that overlap', async () => {
+  it('counts each message in exactly one of several overlapping flushes', async () => {
     const app = await stage.app({
       connection: await newConnection(),
       webhooks: webhooksTo(await stage.receiver()),
@@ -102,7 +102,7 @@ describe('the client', () => {
     expect(await app.queue.count()).toBe(0);
   });
 
-  it('refuses what cannot be sent at the call, and its neighbours arrive', async () => {
+  it('throws in the call if a message cannot be sent, and delivers the messages before and after it', async () => {
     const receiver = await stage.receiver();
     const app = await stage.app({ connection: await newConnection(), webhooks: webhooksTo(receiver) });
     const track = (event: string, properties: object): string =>

@@ -4,7 +4,7 @@ import { OutstandingNumbers } from '../../src/client/outstanding-numbers.js';
 import { heldBytes } from '../support/heap.js';
 
 describe('outstanding numbers', () => {
-  it('tell the lowest and the count, in whatever order they are settled', () => {
+  it('report the lowest number and the count, in whatever order numbers are settled', () => {
     const step = fc.record({ taken: fc.nat(1_500), settled: fc.array(fc.nat(4_000), { maxLength: 1_500, size: 'max' }) }); // prettier-ignore
     fc.assert(
       fc.property(fc.array(step, { maxLength: 8 }), fc.nat(4_000), (steps, upTo) => {
@@ -24,7 +24,7 @@ describe('outstanding numbers', () => {
     );
   });
 
-  it('keep no page for what is settled, also where one number stays for long', async () => {
+  it('keep no page for settled numbers, even if one number stays outstanding for long', async () => {
     const numbers = new OutstandingNumbers();
     const first = numbers.next();
     const before = await heldBytes();

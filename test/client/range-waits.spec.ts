@@ -4,7 +4,7 @@ import { BufferedBytes } from '../../src/client/buffered-bytes.js';
 import { OutstandingNumbers } from '../../src/client/outstanding-numbers.js';
 import { FakeClock } from '../support/fake-clock.js';
 
-/** Counts the looks at what is outstanding. */
+/** Counts the searches for the lowest outstanding number. */
 class CountedNumbers extends OutstandingNumbers {
   looks = 0;
 
@@ -38,7 +38,7 @@ describe('waits for some of the messages', () => {
         backlog.drop(message);
       },
     ],
-  ])('cost a message that %s nothing where they are for others', async (_, leave) => {
+  ])('cost a message that %s nothing if they are for other messages', async (_, leave) => {
     // prettier-ignore
     const numbers = new CountedNumbers();
     const [backlog, messages] = backlogOf(WAITS, numbers);
@@ -50,7 +50,7 @@ describe('waits for some of the messages', () => {
     expect(clock.pending).toBe(0);
   });
 
-  it('end when the last of their messages leaves, in whatever order, and however they overlap', async () => {
+  it('end when the last of their messages leaves, in whatever order messages leave and however waits overlap', async () => {
     const [backlog, messages] = backlogOf(4);
     const ended: string[] = [];
     for (const [after, upTo] of [
@@ -71,7 +71,7 @@ describe('waits for some of the messages', () => {
     expect(await endedAfter(others)).toEqual(['1 to 3', '2 to 4']);
   });
 
-  it('end without their messages when their time is over, or that of all waits', async () => {
+  it('end without their messages if their time is over, or if all waits are released', async () => {
     const [backlog, messages] = backlogOf(2);
     const late = backlog.waitFor(0, 1, 1_000);
     const same = backlog.waitFor(0, 1, 2_000);

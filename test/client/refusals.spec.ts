@@ -24,10 +24,10 @@ const rules = {
   }) satisfies BeforeSend,
 };
 
-describe('a message that is refused', () => {
+describe('a refused message', () => {
   const stage = new Stage();
 
-  it('is told to the flush that was called after it, and to no other one', async () => {
+  it('is reported by the flush that is called after it, and by no other flush', async () => {
     const app = await stage.app({
       ...rules,
       connection: await newConnection(),
@@ -45,7 +45,7 @@ describe('a message that is refused', () => {
     expect(await after).toMatchObject({ refused: 0, pending: 0 });
   });
 
-  it('counts once where several of its destinations are full, whether others take it or not', async () => {
+  it('counts once if several of its destinations are full, whether others take it or not', async () => {
     const down = await stage.receiver({ answer: [503] });
     const full = ['full-1', 'full-2'].map((id) => webhooksTo(down, { id, backlogLimit: 1 }));
     const app = await stage.app({
@@ -62,7 +62,7 @@ describe('a message that is refused', () => {
     expect(app.log.analytics.filter((line) => line.includes('Messages are refused'))).toHaveLength(2);
   });
 
-  it('that another program has sent counts in `status()`, and in no flush of the application', async () => {
+  it('counts in `status()`, but in no flush of the application, if another program has sent it', async () => {
     const down = await stage.receiver({ answer: [503] });
     const server = await stage.add(
       TrackingServer.start({
@@ -101,7 +101,7 @@ describe('a message that is refused', () => {
     expect(server.analytics.status().refused).toBe(batch.length);
   });
 
-  it('that is a call of an audience counts in `status()`, and in no flush', async () => {
+  it('counts in `status()`, but in no flush, if it is a call of an audience', async () => {
     const down = await stage.receiver({ answer: [503] });
     const app = await stage.app({
       connection: await newConnection(),
@@ -118,8 +118,8 @@ describe('a message that is refused', () => {
   });
 });
 
-describe('a message that is refused once its destinations were looked up', () => {
-  /** Looks up as long as the messageId says, in milliseconds, and fails then. */
+describe('a message that is refused after its destinations were looked up', () => {
+  /** Looks destinations up for as many milliseconds as the messageId says, and then fails. */
   const failing = (clock: FakeClock): Router => ({
     forwards: false,
     isReady: true,
@@ -135,7 +135,7 @@ describe('a message that is refused once its destinations were looked up', () =>
     },
   });
 
-  it('is told to the first flush after it, however many wait', async () => {
+  it('is reported by the first flush after it, however many flushes wait', async () => {
     const { client, clock, track } = clientUnderTest({ router: failing });
     track('healthy');
     const flushes = [client.flush()];
@@ -148,7 +148,7 @@ describe('a message that is refused once its destinations were looked up', () =>
     expect(refusedIn([await client.flush()])).toEqual([0]);
   });
 
-  it('is told to the next flush that waits for it, once that one has returned it as pending', async () => {
+  it('is reported by the next flush that waits for it if an earlier one has returned it as pending', async () => {
     const { client, clock, track } = clientUnderTest({ router: failing });
     track('50');
     const early = client.flush({ timeout: 10 });

@@ -9,15 +9,15 @@ const MAX_JOB_BYTES = 512_000;
 const MAX_JOB_MESSAGES = 200;
 const DESTINATIONS = Array.from({ length: 7 }, (_, index) => `destination-${index}`);
 
-/** Sizes of messages as they come: small ones alone, or with some near the limit of one call. */
+/** Sizes of messages: only small ones, or small ones mixed with some near the limit of one call. */
 const sizes = fc.oneof(
   fc.array(fc.nat(500), { minLength: 1, maxLength: 500, size: 'max' }),
   fc.array(fc.oneof(fc.nat(500), fc.nat(32_000)), { minLength: 1, maxLength: 150, size: 'max' }),
 );
-/** Now and then the caller pauses, so that some flushes are added on their own. */
+/** Indexes of messages after which the caller pauses, so that some flushes are added on their own. */
 const pauses = fc.set(fc.nat(150), { maxLength: 3 });
 
-/** A client whose queue takes everything, and shows what it took. */
+/** Returns a client whose queue takes every job and puts it into `jobs`. */
 function clientFor(destinations: string[], jobs: NewJob[]): AnalyticsClient {
   const connections = destinations.map((destination) => ({
     source: 'web',
@@ -48,7 +48,7 @@ function clientFor(destinations: string[], jobs: NewJob[]): AnalyticsClient {
 }
 
 describe('the jobs of several destinations', () => {
-  it('hold what was flushed together, and each message once for each destination, in order', async () => {
+  it('hold messages that were flushed together, each once for each destination, and in order', async () => {
     const check = async (sizes: number[], pauses: Set<number>): Promise<void> => {
       const jobs: NewJob[] = [];
       const client = clientFor(DESTINATIONS, jobs);
@@ -62,7 +62,7 @@ describe('the jobs of several destinations', () => {
 
       for (const { batches } of jobs) {
         const bodies = batches.flatMap(({ messages }) => messages.map(({ body }) => body));
-        // One that several destinations get is stored once.
+        // A message for several destinations is stored once.
         const stored = [...new Set(bodies)];
         expect(Buffer.byteLength(`{"batch":[${stored.join()}]}`)).toBeLessThanOrEqual(MAX_JOB_BYTES);
         expect(bodies.length).toBeLessThanOrEqual(MAX_JOB_MESSAGES);
@@ -78,12 +78,12 @@ describe('the jobs of several destinations', () => {
     await fc.assert(fc.asyncProperty(sizes, pauses, check), { numRuns: 50, endOnFailure: true });
   });
 
-  it('are as few as can hold what waits', async () => {
+  it('are as few as can hold the waiting messages', async () => {
     const jobs: NewJob[] = [];
     const client = clientFor(DESTINATIONS, jobs);
     for (let n = 0; n < 60; n++) client.take('web', 'track', { userId: 'u1', event: 'Small' });
     await client.flush();
-    // 60 for each of seven.
+    // 60 messages for each of seven destinations.
     const sizes = jobs.map(({ batches }) => batches.reduce((sum, { messages }) => sum + messages.length, 0));
     expect(sizes).toEqual([200, 200, 20]);
   });

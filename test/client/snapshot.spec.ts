@@ -15,10 +15,10 @@ const SOURCES = {
   ],
 };
 
-describe('what is sent', () => {
+describe('what a call sends', () => {
   const stage = new Stage();
 
-  it('is what was given at the call, whatever the caller changes later', async () => {
+  it('holds the values given at the call, whatever the caller changes later', async () => {
     const receiver = await stage.receiver();
     const app = await stage.app({ connection: await newConnection(), webhooks: webhooksTo(receiver) });
     const properties = { plan: 'free', items: [{ price: 1 }] };
@@ -30,7 +30,7 @@ describe('what is sent', () => {
     expect(request && messageIn(request).properties).toEqual({ plan: 'free', items: [{ price: 1 }] });
   });
 
-  it('carries the default context under its own, and the name of this library', async () => {
+  it('has its own context merged over the default context, and names this library', async () => {
     const receiver = await stage.receiver();
     const app = await stage.app({
       connection: await newConnection(),
@@ -47,7 +47,7 @@ describe('what is sent', () => {
     });
   });
 
-  it('is only what `integrations` means for Webhooks', async () => {
+  it('reaches Webhooks only if `integrations` allows it', async () => {
     const receiver = await stage.receiver();
     const app = await stage.app({ connection: await newConnection(), webhooks: webhooksTo(receiver) });
     const track = (event: string, integrations: Record<string, boolean>): string =>
@@ -63,7 +63,7 @@ describe('what is sent', () => {
     for (const { body } of requests) expect(body.toString()).not.toContain('integrations');
   });
 
-  it('goes to the destination whose id `integrations` names, and a schema wins over that', async () => {
+  it('reaches the destination whose id `integrations` names, unless a schema forbids it', async () => {
     const [first, second] = [await stage.receiver(), await stage.receiver()];
     const app = await stage.app({
       connection: await newConnection(),
@@ -87,7 +87,7 @@ describe('what is sent', () => {
     expect(app.analytics.usage()).toEqual({ received: 5, filtered: 1 });
   });
 
-  it('is nothing of a source that is disabled', async () => {
+  it('is nothing if its source is disabled', async () => {
     const receiver = await stage.receiver();
     const app = await stage.app({
       connection: await newConnection(),
@@ -99,7 +99,7 @@ describe('what is sent', () => {
     expect(() => app.analytics.source('none')).toThrow(expect.objectContaining({ code: 'UNKNOWN_SOURCE' }));
   });
 
-  it('is of a deletion one notification for each affected source, each with an id of its own', async () => {
+  it('is one notification for each affected source, each with an id of its own, if it is a deletion', async () => {
     const receiver = await stage.receiver();
     const app = await stage.app({
       connection: await newConnection(),
@@ -117,7 +117,7 @@ describe('what is sent', () => {
     }
   });
 
-  it('is of a deletion by a source of its own one notification', async () => {
+  it('is one notification if it is a deletion by one source', async () => {
     const receiver = await stage.receiver();
     const app = await stage.app({
       connection: await newConnection(),

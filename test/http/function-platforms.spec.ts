@@ -11,7 +11,7 @@ import { Stage, webhooksTo } from '../support/stage.js';
 const TRACK = JSON.stringify({ userId: 'u1', event: 'Opened' });
 const OPERATOR = { cookie: 'user=operator', 'x-analytics-console': '1' };
 
-describe('an application on a platform for functions, where connections are no sockets', () => {
+describe('an application on a serverless platform, where connections are not sockets', () => {
   const stage = new Stage(afterAll);
   const newConnection = quickConnections();
   const rejections: unknown[] = [];
@@ -46,7 +46,7 @@ describe('an application on a platform for functions, where connections are no s
     return callAsFunction(listener as RequestListener, request);
   };
 
-  /** A rejection is known a turn of the event loop after the answer. */
+  /** Resolves to the unhandled rejections, which are known one turn of the event loop after the answer. */
   const rejected = async (): Promise<unknown[]> => {
     await new Promise(setImmediate);
     return rejections;
@@ -76,7 +76,7 @@ describe('an application on a platform for functions, where connections are no s
     expect(server.log.errors).toEqual([]);
   });
 
-  it('outlives a response that cannot be written to, breaks it off, and says why once', async () => {
+  it('survives a response that it cannot write to, breaks it off, and logs the reason once', async () => {
     const refuse = (_: unknown, response: ServerResponse): void => {
       response.writeHead = () => {
         throw new TypeError('not here');

@@ -34,7 +34,7 @@ it('a stream that nobody reads does not keep its server from closing', async () 
   reader.destroy();
 });
 
-describe('a stream that waits behind another one on its connection', () => {
+describe('a stream that waits behind another stream on its connection', () => {
   const ends = new EventEmitter();
   const closing = new AbortController();
   const server = createServer((request, response) => {

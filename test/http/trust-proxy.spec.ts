@@ -28,7 +28,7 @@ class ShopController {
   }
 }
 
-/** Throws for what somebody has written into the header. */
+/** Throws for text in the header that is not an address. */
 function onlyAddresses(address: string): boolean {
   if (isIP(address) === 0) throw new Error('That is no address.');
   return true;
@@ -60,7 +60,7 @@ async function start(
   return { server, receiver };
 }
 
-/** What a receiver got, by the event. */
+/** Returns the messages that a receiver got, by event. */
 async function messagesOf(receiver: Receiver, count: number): Promise<Map<string, ReceivedMessage>> {
   const messages = (await receiver.received(count)).map(messageIn);
   return new Map(messages.map((message) => [message.event ?? '', message]));
@@ -77,7 +77,7 @@ describe.each(PLATFORMS)('an application on %s whose function for trusted proxie
     expect(opened?.context).not.toHaveProperty('ip');
   });
 
-  it('runs its decorated handlers, whose messages have the rest of the request', async () => {
+  it('runs its decorated handlers, whose messages carry everything of the request but the address', async () => {
     const { server, receiver } = await start(platform, onlyAddresses);
     const headers = { ...FORWARDED, 'user-agent': 'Browser/1.0' };
     expect(await server.send('/decorated?from=mail', { headers })).toMatchObject({
@@ -96,7 +96,7 @@ describe.each(PLATFORMS)('an application on %s whose function for trusted proxie
     }
   });
 
-  it('may track in a handler where it throws for every address', async () => {
+  it('tracks in a decorated handler even if the function throws for every address', async () => {
     const { server, receiver } = await start(platform, nobody);
     const headers = { ...FORWARDED, 'x-forwarded-host': 'shop.example' };
     expect(await server.send('/decorated', { headers })).toMatchObject({ status: 200, body: 'decorated' });
@@ -112,7 +112,7 @@ describe.each(PLATFORMS)('an application on %s whose function for trusted proxie
 });
 
 describe('an application on Express with a server of its own', () => {
-  it('takes calls without an address where its function for trusted proxies throws', async () => {
+  it('takes calls without an address if its function for trusted proxies throws', async () => {
     const { server, receiver } = await start('Express', onlyAddresses);
     const { httpAdapter } = server.app.get(HttpAdapterHost);
     const own = createServer(httpAdapter.getInstance<RequestListener>());

@@ -13,7 +13,7 @@ const MEGABYTE = 1024 * 1024;
 /** More than the buffers of a connection hold. */
 const BODY = 'x'.repeat(8 * MEGABYTE);
 
-/** Answers everything, and at length unless the path says otherwise. */
+/** Answers every request, with a large body unless the path is `/short`. */
 class LongAnswers extends HttpHandler<string> {
   readonly routes: OwnRoutes = { name: 'The test', method: 'GET', paths: ['/'], isTree: true, option: '' };
   readonly isOpenToPages = false;
@@ -32,7 +32,7 @@ class LongAnswers extends HttpHandler<string> {
   }
 }
 
-/** Connections with answers of which nothing is read, and how often anything looked at their state. */
+/** Creates unread answers on connections, and counts how often their state is read. */
 class CountedLooks {
   count = 0;
 
@@ -72,7 +72,7 @@ describe('an answer that nobody reads', () => {
     await once(server, 'close');
   });
 
-  /** Asks on a connection of its own, and reads nothing. */
+  /** Sends a request on a new connection, and reads nothing. */
   const ask = async (): Promise<void> => {
     const client = connect(port, '127.0.0.1').pause();
     client.on('error', () => undefined).write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n');
@@ -88,7 +88,7 @@ describe('an answer that nobody reads', () => {
       });
     });
 
-  it('takes no more than 32 MB together with all others, and who reads theirs gets it', async () => {
+  it('takes at most 32 MB together with all other unread answers, and clients that read get theirs', async () => {
     const handler = new LongAnswers(1_000);
     server.on('request', (request, response) => void handler.answer(request, response, undefined));
     for (let asked = 0; asked < 20; asked += 1) await ask();
@@ -109,7 +109,7 @@ describe('an answer that nobody reads', () => {
     await until(async () => ((await openConnections()) === 0 ? true : undefined));
   });
 
-  it('closes the connection of a client that has sent all its requests at once', async () => {
+  it('closes the connection of a client that has pipelined its requests', async () => {
     const handler = new LongAnswers(1_000);
     server.on('request', (request, response) => void handler.answer(request, response, undefined));
     const pipelining = connect(port, '127.0.0.1').pause();
@@ -119,7 +119,7 @@ describe('an answer that nobody reads', () => {
     await until(async () => ((await openConnections()) === 0 ? true : undefined));
   });
 
-  it('costs the same however many others there are', () => {
+  it('costs the same however many other unread answers there are', () => {
     const unread = new UnreadAnswers();
     const looks = new CountedLooks();
     const answers = Array.from({ length: 60 }, () => looks.answersOn(new Socket(), 50)).flat();
@@ -128,7 +128,7 @@ describe('an answer that nobody reads', () => {
     expect(looks.count).toBeLessThan(10 * answers.length);
   });
 
-  it('is one of a hundred at most on a connection, and other clients get theirs', async () => {
+  it('is one of at most a hundred on its connection, and other clients get their answers', async () => {
     const handler = new LongAnswers(1_000);
     let sent = 0;
     server.on('request', (request, response) => {
@@ -150,7 +150,7 @@ describe('an answer that nobody reads', () => {
     expect(sent).toBeLessThanOrEqual(5 * 100 + 1);
   });
 
-  it('keeps no client that reads from sending a hundred requests at once', async () => {
+  it('does not keep a client that reads from sending a hundred requests at once', async () => {
     const handler = new LongAnswers(1_000);
     server.on('request', (request, response) => void handler.answer(request, response, undefined));
     const pipelining = connect(port, '127.0.0.1');

@@ -31,7 +31,7 @@ function refusedField(value: unknown): string {
 
 describe('checkMessage', () => {
   it.each(MESSAGES.map((message) => [message.type, message] as const))(
-    'gives a %s back as createMessage made it',
+    'returns a %s as createMessage made it',
     (_, message) => {
       expect(JSON.stringify(checkMessage(message))).toBe(JSON.stringify(message));
     },
@@ -42,15 +42,15 @@ describe('checkMessage', () => {
     expect(checkMessage({ ...TRACK, timestamp: '1970-01-01' }).timestamp).toBe('1970-01-01T00:00:00.000Z');
   });
 
-  it('takes another type where its fields are there', () => {
+  it('takes another type if the fields of that type are there', () => {
     expect(checkMessage({ ...TRACK, type: 'identify' })).toMatchObject({ type: 'identify', traits: {} });
   });
 
-  it('leaves out what the type does not have', () => {
+  it('leaves out fields that the type does not have', () => {
     expect(checkMessage({ ...TRACK, password: 'x' })).not.toHaveProperty('password');
   });
 
-  it('takes the empty object for what was removed', () => {
+  it('uses empty objects in place of removed ones', () => {
     const bare = { ...TRACK, context: undefined, integrations: undefined, properties: undefined };
     expect(checkMessage(bare)).toMatchObject({ context: {}, integrations: {}, properties: {} });
   });
@@ -84,7 +84,7 @@ describe('checkMessage', () => {
     expect(refusedField(value)).toBe('message');
   });
 
-  it('lists the types that there are', () => {
+  it('lists the known types in its error', () => {
     expect(() => checkMessage({ ...TRACK, type: 'purchase' })).toThrow(
       'Expected `type` to be one of identify, track, page, screen, group, alias, delete',
     );

@@ -7,7 +7,7 @@ import type { AnalyticsMessage, JsonObject, MessageType } from '../../src/messag
 const NOW = '2026-11-21T09:30:00.123Z';
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
-/** What each type of call needs, and nothing else. */
+/** Required fields of each type of call, and nothing else. */
 const REQUIRED: Record<MessageType, JsonObject> = {
   identify: { userId: 'u1' },
   track: { userId: 'u1', event: 'Item Purchased' },
@@ -21,7 +21,7 @@ const REQUIRED: Record<MessageType, JsonObject> = {
 const TYPES: MessageType[] = ['identify', 'track', 'page', 'screen', 'group', 'alias', 'delete'];
 const OF_A_USER: MessageType[] = ['identify', 'track', 'page', 'screen', 'group'];
 
-/** The function as JavaScript sees it: anything may be given. */
+/** The function as JavaScript sees it, with any argument. */
 const javascript: {
   create(type: MessageType, params: unknown, baseContext: JsonObject): AnalyticsMessage;
 } = { create: createMessage };
@@ -29,7 +29,7 @@ const javascript: {
 const create = (type: MessageType, params: unknown, baseContext: JsonObject = {}): AnalyticsMessage =>
   javascript.create(type, params, baseContext);
 
-/** Creates a message of a type from what it needs and these fields. */
+/** Creates a message of a type from its required fields and these fields. */
 const createWith = (type: MessageType, fields: JsonObject, baseContext?: JsonObject): AnalyticsMessage =>
   create(type, { ...REQUIRED[type], ...fields }, baseContext);
 
@@ -59,8 +59,8 @@ describe('createMessage', () => {
     jest.useRealTimers();
   });
 
-  describe('what is required', () => {
-    it.each(TYPES)('takes a %s with what it needs alone, and stamps it', (type) => {
+  describe('required fields', () => {
+    it.each(TYPES)('takes a %s with its required fields alone, and stamps it', (type) => {
       const message = create(type, REQUIRED[type]);
       expect(message).toMatchObject({
         ...REQUIRED[type],
@@ -72,7 +72,7 @@ describe('createMessage', () => {
       expect(message.messageId).toMatch(UUID);
     });
 
-    it.each(OF_A_USER)('takes a %s of an anonymous user, and leaves the userId out', (type) => {
+    it.each(OF_A_USER)('takes a %s of an anonymous user, and leaves out the userId', (type) => {
       const message = createWith(type, { userId: '', anonymousId: 'a1' });
       expect(message).toMatchObject({ anonymousId: 'a1' });
       expect(JSON.stringify(message)).not.toContain('userId');
@@ -93,7 +93,7 @@ describe('createMessage', () => {
       ['alias', 'userId'],
       ['alias', 'previousId'],
       ['delete', 'userId'],
-    ])('refuses a %s without its %s, which undefined, null and an empty string are', (type, field) => {
+    ])('refuses a %s whose %s is undefined, null or an empty string', (type, field) => {
       for (const [absent, got] of [
         [undefined, 'undefined'],
         [null, 'null'],
@@ -106,7 +106,7 @@ describe('createMessage', () => {
     });
 
     it.each([' ', '\t\r\n', '\u00a0\u2003', '\u0000\u0007', '\u200b', '\ufeff'])(
-      'counts %j as absent: blanks and control characters are no id',
+      'counts %j as absent, since blanks and control characters are no id',
       (blank) => {
         expect(refusal(() => createWith('track', { userId: blank, anonymousId: blank }))).toMatchObject({
           field: 'userId',
@@ -120,18 +120,18 @@ describe('createMessage', () => {
       },
     );
 
-    it('keeps the blanks of an id that has more than blanks', () => {
+    it('keeps the blanks of an id that has other characters, too', () => {
       expect(createWith('identify', { userId: ' u 1\n' })).toMatchObject({ userId: ' u 1\n' });
     });
 
-    it('names the user of a deletion as what was sent does, where half of a surrogate pair became U+FFFD', () => {
+    it('names the user of a deletion as sent messages do, even if half of a surrogate pair became U+FFFD', () => {
       const { userId } = JSON.parse(
         serialize({ ...createWith('track', { userId: 'u\ud800' }) }).json,
       ) as AnalyticsMessage & { userId: string };
       expect(createWith('delete', { userId: 'u\ud800' })).toMatchObject({ userId });
     });
 
-    it('does not take an anonymousId for the userId of an alias or a delete', () => {
+    it('does not use an anonymousId as the userId of an alias or a delete', () => {
       for (const type of ['alias', 'delete'] as const) {
         expect(refusal(() => createWith(type, { userId: '', anonymousId: 'a1' })).field).toBe('userId');
       }
@@ -153,7 +153,7 @@ describe('createMessage', () => {
       ['delete', 'userId'],
     ];
 
-    it.each(strings)('refuses a number as the %s’s %s, names the type and not the value', (type, field) => {
+    it.each(strings)('refuses a number as the %s’s %s, and names the type, not the value', (type, field) => {
       const error = refusal(() => createWith(type, { [field]: 4217 }));
       expect(error.field).toBe(field);
       expect(error.message).toBe(`Expected \`${field}\` to be a non-empty string, got a number`);
@@ -168,20 +168,20 @@ describe('createMessage', () => {
       ['an array', ['ada']],
       ['a Date', new Date(0)],
       ['a boxed primitive', Object('ada')],
-    ])('names %s as such', (got, userId) => {
+    ])('names %s in its error', (got, userId) => {
       expect(refusal(() => createWith('identify', { userId })).message).toBe(
         `Expected \`userId\` to be a non-empty string, got ${got}`,
       );
     });
 
-    it.each(['name', 'category'])('leaves an empty or null %s of a page out', (field) => {
+    it.each(['name', 'category'])('leaves out an empty or null %s of a page', (field) => {
       for (const absent of ['', null, undefined]) {
         expect(JSON.stringify(createWith('page', { [field]: absent }))).not.toContain(field);
       }
     });
   });
 
-  describe('what it is given', () => {
+  describe('the argument', () => {
     it.each<[got: string, params: unknown]>([
       ['undefined', undefined],
       ['null', null],
@@ -194,7 +194,7 @@ describe('createMessage', () => {
       expect(error.message).toBe(`Expected \`track\` to be given one object with its fields, got ${got}`);
     });
 
-    it('takes an instance of a class, its getters included', () => {
+    it('takes an instance of a class, including its getters', () => {
       class Purchase {
         readonly userId = 'u1';
         readonly #item = 'Item';
@@ -225,18 +225,18 @@ describe('createMessage', () => {
       ['track', 'integrations'],
       ['delete', 'integrations'],
     ];
-    /** A page's traits end up in its properties. */
+    /** Returns a field of a message. The traits of a page are in its properties. */
     const taken = (message: AnalyticsMessage, field: string): unknown =>
       Object.entries(message).find(
         ([key]) => key === (message.type === 'page' && field === 'traits' ? 'properties' : field),
       )?.[1];
 
-    it.each(objects)('gives a %s %s of {} when there are none', (type, field) => {
+    it.each(objects)('gives a %s empty %s if there are none', (type, field) => {
       expect(taken(createWith(type, { [field]: undefined }), field)).toEqual({});
       expect(taken(createWith(type, { [field]: null }), field)).toEqual({});
     });
 
-    it.each(objects)('takes an object and an instance of a class as the %s’s %s', (type, field) => {
+    it.each(objects)('takes an object or an instance of a class as the %s’s %s', (type, field) => {
       const bare: unknown = Object.assign(Object.create(null), { a: true });
       expect(taken(createWith(type, { [field]: { a: true } }), field)).toEqual({ a: true });
       expect(taken(createWith(type, { [field]: bare }), field)).toEqual({ a: true });
@@ -244,7 +244,7 @@ describe('createMessage', () => {
       expect(taken(createWith(type, { [field]: new Address() }), field)).toEqual({ city: 'London' });
     });
 
-    it.each(objects)('refuses what is not an object as the %s’s %s', (type, field) => {
+    it.each(objects)('refuses anything but an object as the %s’s %s', (type, field) => {
       const boxed: unknown = Object('x');
       for (const [got, value] of [
         ['an array', [1]],
@@ -270,7 +270,7 @@ describe('createMessage', () => {
       }
     });
 
-    it('sends what toJSON returns, and calls it once', () => {
+    it('sends what toJSON returns, and calls toJSON once', () => {
       let calls = 0;
       const basket = {
         secret: 1,
@@ -285,7 +285,7 @@ describe('createMessage', () => {
       expect(calls).toBe(1);
     });
 
-    it('calls a toJSON once that returns its own object', () => {
+    it('calls a toJSON that returns its own object only once', () => {
       let calls = 0;
       const own = {
         a: 1,
@@ -308,7 +308,7 @@ describe('createMessage', () => {
       expect(error.message).toBe(`Expected \`properties\` to be an object after its \`toJSON\`, got ${got}`);
     });
 
-    it('refuses a toJSON or a getter that throws, and keeps the cause out of the text', () => {
+    it('refuses a toJSON or a getter that throws, and keeps the text of the cause out of the error', () => {
       const cause = new Error('ada@example.com');
       const fail = (): never => {
         throw cause;
@@ -323,13 +323,13 @@ describe('createMessage', () => {
       }
     });
 
-    it('sends a field named toJSON that is not a function as any other', () => {
+    it('sends a field named toJSON that is not a function like any other field', () => {
       expect(createWith('track', { properties: { toJSON: 'yes' } })).toMatchObject({
         properties: { toJSON: 'yes' },
       });
     });
 
-    it('makes objects of its own: what is done to the message does not reach the caller', () => {
+    it('copies objects, so that changes to the message do not reach the caller', () => {
       const given = { traits: { plan: 'free' }, context: { ip: '8.8.8.8' }, integrations: { All: true } };
       const base = { app: 'shop' };
       const message = createWith('identify', given, base);
@@ -365,7 +365,7 @@ describe('createMessage', () => {
   });
 
   describe('context', () => {
-    it('merges the context over the default one level deep, the message wins', () => {
+    it('merges the context of the message over the default context, one level deep', () => {
       const base = { ip: '127.0.0.1', app: { name: 'shop', version: '1.0' }, locale: 'en' };
       const context = { ip: '8.8.8.8', app: { name: 'stall' } };
       expect(createWith('track', { context }, base).context).toEqual({
@@ -375,7 +375,7 @@ describe('createMessage', () => {
       });
     });
 
-    it('keeps a key named __proto__ a key', () => {
+    it('keeps a key named __proto__ as a key', () => {
       const context: unknown = JSON.parse('{"__proto__":{"ip":"8.8.8.8"}}');
       const message = createWith('track', { context }, { app: 'shop' });
       expect(JSON.stringify(message.context)).toBe('{"app":"shop","__proto__":{"ip":"8.8.8.8"}}');
@@ -387,7 +387,7 @@ describe('createMessage', () => {
   });
 
   describe('pages', () => {
-    it('puts traits and properties into properties, properties win', () => {
+    it('merges traits into properties, whose own values win', () => {
       const message = createWith('page', {
         traits: { url: 'https://example.com/a', title: 'A', custom: 1 },
         properties: { title: 'B', path: '/b' },
@@ -398,7 +398,7 @@ describe('createMessage', () => {
       expect(message).not.toHaveProperty('traits');
     });
 
-    it('does not take traits in a screen', () => {
+    it('ignores the traits of a screen', () => {
       expect(createWith('screen', { traits: { url: 'x' } })).toMatchObject({ properties: {} });
     });
   });
@@ -445,7 +445,7 @@ describe('createMessage', () => {
       expect(refusal(() => createWith('track', { messageId })).field).toBe('messageId');
     });
 
-    it('makes one of its own where none is given, another for each message', () => {
+    it('makes a new id for each message if none is given', () => {
       const ids = [undefined, null, undefined].map(
         (messageId) => createWith('track', { messageId }).messageId,
       );

@@ -4,7 +4,7 @@ import { InvalidMessageError, MessageTooLargeError } from '../../src/errors/mess
 import type { JsonObject } from '../../src/messages/message.types.js';
 import { batchBytes, MAX_BATCH_BYTES, MAX_MESSAGE_BYTES, serialize } from '../../src/messages/serialize.js';
 
-/** A body of exactly this many bytes, filled up with a character of so many bytes. */
+/** Returns a body of exactly this many bytes, filled with the character as far as possible. */
 function bodyOf(bytes: number, character: string): JsonObject {
   const empty = Buffer.byteLength(JSON.stringify({ text: '' }));
   const width = Buffer.byteLength(character);
@@ -20,13 +20,13 @@ function errorOf(act: () => unknown): unknown {
   }
 }
 
-/** Each half of a pair that stands alone replaced, as `toWellFormed` of newer engines does. */
+/** Replaces each lone half of a surrogate pair, as `toWellFormed` of newer engines does. */
 function wellFormed(text: string): string {
   return Buffer.from(text).toString();
 }
 
 describe('serialize', () => {
-  it('gives compact JSON and its bytes in UTF-8', () => {
+  it('returns compact JSON and its number of bytes in UTF-8', () => {
     expect(serialize({ name: 'Zoë 🚀', cool: true })).toEqual({
       json: '{"name":"Zoë 🚀","cool":true}',
       bytes: Buffer.byteLength('{"name":"Zoë 🚀","cool":true}'),
@@ -34,7 +34,7 @@ describe('serialize', () => {
   });
 
   it.each(['x', 'ë', '€', '🚀'])(
-    'takes a message of exactly 32,768 bytes and none of one more (%s)',
+    'takes a message of exactly 32,768 bytes, and refuses one more byte (%s)',
     (character) => {
       expect(serialize(bodyOf(32_768, character)).bytes).toBe(32_768);
       const error = errorOf(() => serialize(bodyOf(32_769, character)));
@@ -59,7 +59,7 @@ describe('serialize', () => {
     expect(JSON.stringify(JSON.parse(json))).toBe(json);
   });
 
-  it('keeps any text well-formed and as JSON reads it', () => {
+  it('writes any text well-formed, and as JSON reads it back', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' }), (key, value) => {
         const { json } = serialize({ properties: { [key]: value } });
@@ -69,7 +69,7 @@ describe('serialize', () => {
     );
   });
 
-  describe('what JSON would write as `{}`', () => {
+  describe('values that JSON would write as `{}`', () => {
     it.each<[string, unknown, unknown]>([
       [
         'a Map, as an object',
@@ -104,7 +104,7 @@ describe('serialize', () => {
       expect(bytes).toBe(Buffer.byteLength(json));
     });
 
-    it('leaves an Error as JSON has it where it has fields or a toJSON of its own', () => {
+    it('leaves an Error to JSON if it has fields or a toJSON of its own', () => {
       const failure = Object.assign(new Error('ada'), { code: 'ENOENT' });
       expect(serialize({ failure }).json).toBe('{"failure":{"code":"ENOENT"}}');
     });
@@ -123,7 +123,7 @@ describe('serialize', () => {
         })(),
       ],
       ['a Map with keys that are not text', new Map([[{}, 1]])],
-    ])('refuses %s, by the field and the kind', (kind, value) => {
+    ])('refuses %s, and names the field and the kind', (kind, value) => {
       for (const properties of [{ value }, { list: [{ value }] }, { a: new Set([value]) }]) {
         expect(errorOf(() => serialize({ type: 'track', properties }))).toMatchObject({
           code: 'INVALID_MESSAGE',
@@ -177,7 +177,7 @@ describe('serialize', () => {
     expect(error).toHaveProperty('message', expect.not.stringMatching(/ada|card|1234|total/));
   });
 
-  it('names the whole message where the failure does not show again', () => {
+  it('names the whole message if the failure does not occur again', () => {
     let calls = 0;
     const fickle = {
       toJSON() {

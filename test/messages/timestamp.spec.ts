@@ -93,12 +93,12 @@ describe('toTimestamp', () => {
     );
   });
 
-  it('keeps the text that was given out of the error', () => {
+  it('keeps the given text out of the error', () => {
     expect(() => toTimestamp('ada@example.com')).not.toThrow(/ada/);
     expect(() => toTimestamp('ada@example.com')).toThrow(/ISO 8601/);
   });
 
-  it('gives back every Date of the years 0 to 9999, and takes its own result again unchanged', () => {
+  it('keeps every Date of the years 0 to 9999, and returns its own result unchanged', () => {
     fc.assert(
       fc.property(fc.integer({ min: YEAR_0, max: YEAR_9999 }), (milliseconds) => {
         const timestamp = toTimestamp(new Date(milliseconds));
@@ -122,7 +122,7 @@ describe('toTimestamp', () => {
     );
   });
 
-  it('either gives 24 characters in UTC or refuses, whatever the text', () => {
+  it('either returns 24 characters in UTC or refuses, whatever the text', () => {
     const texts = fc.oneof(
       fc.string(),
       fc.stringMatching(/^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:?\d\d)?)?$/),

@@ -7,7 +7,7 @@ function watch(): { unknownFields: UnknownFields; lines: string[] } {
 }
 
 describe('UnknownFields', () => {
-  it('says nothing of the fields that a call has, nor of one without a value', () => {
+  it('says nothing about fields that a call has, nor about a field without a value', () => {
     const { unknownFields, lines } = watch();
     const common = { context: {}, integrations: {}, timestamp: new Date(), messageId: 'm1' };
     unknownFields.look('track', { userId: 'u', anonymousId: 'a', event: 'E', properties: {}, ...common });
@@ -42,7 +42,7 @@ describe('UnknownFields', () => {
       'It belongs to `identify()`, `page()`, `group()`. Put it into `context`, or leave it out.',
     ],
     ['delete', 'context', 'It takes `userId`, `sources`, `integrations`, `timestamp`.'],
-  ] as const)('says where a field goes that %s() has not: %s', (type, name, hint) => {
+  ] as const)('says where a field belongs that %s() does not have: %s', (type, name, hint) => {
     const { unknownFields, lines } = watch();
     unknownFields.look(type, { userId: 'u', [name]: { secret: 'ada' } });
     expect(lines).toEqual([expect.stringContaining(`"${name}"`)]);
@@ -50,7 +50,7 @@ describe('UnknownFields', () => {
     expect(lines[0]).not.toContain('ada');
   });
 
-  it('looks at all of the first calls, and at some of very many', () => {
+  it('checks all of the first calls, and some of very many', () => {
     const { unknownFields, lines } = watch();
     for (let n = 0; n < 999; n++) unknownFields.look('track', { userId: 'u', event: 'E' });
     unknownFields.look('track', { userId: 'u', event: 'E', propertys: {} });
@@ -61,7 +61,7 @@ describe('UnknownFields', () => {
     ]);
   });
 
-  it('stays bounded when the names are data', () => {
+  it('logs a bounded number of lines even if the names are data', () => {
     const { unknownFields, lines } = watch();
     for (let n = 0; n < 1_000; n++) unknownFields.look('track', { ['x'.repeat(100)]: 1, [`key ${n}`]: 1 });
     expect(lines).toHaveLength(50);

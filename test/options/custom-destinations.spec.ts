@@ -16,7 +16,7 @@ function problemsOf(customDestinations: unknown, others: object = {}): string[] 
   }
 }
 
-describe('The option `customDestinations`', () => {
+describe('the option `customDestinations`', () => {
   it('has defaults', () => {
     const { customDestinations, connection } = resolveOptions(
       { writeKey: 'wk', connection: memory, customDestinations: [{ id: 'warehouse', deliver }] },
@@ -65,11 +65,11 @@ describe('The option `customDestinations`', () => {
     expect(problemsOf(given, others)).toEqual([path]);
   });
 
-  it('leaves alone what an object holds for its own use', () => {
+  it('may have objects with further fields for their own use', () => {
     expect(problemsOf([{ id: 'a', deliver, db: {}, pool: {}, rows: [] }])).toEqual([]);
   });
 
-  it('is checked for instances of classes when they are made', async () => {
+  it('is checked for classes when their instances are made', async () => {
     class Nameless {
       readonly id = '';
       readonly deliver = deliver;

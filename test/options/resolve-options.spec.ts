@@ -14,7 +14,7 @@ afterEach(() => {
 });
 
 describe('the options', () => {
-  it('that are left out have their defaults', () => {
+  it('have their defaults if they are left out', () => {
     expect(
       resolveOptions(
         { writeKey: 'wk', webhooks: { urls: ['https://hooks.example.com/events'] } },
@@ -72,7 +72,7 @@ describe('the connection', () => {
     expect(connectionOf(connection)).toEqual({ kind, [kind]: connection });
   });
 
-  it('is told by what it is: options or a client of ioredis, a pg Pool, or a folder', async () => {
+  it('is recognized by its value: options or a client of ioredis, a pg Pool, or a folder', async () => {
     const options = { host: 'localhost', port: 6379 };
     const client = new Redis({ lazyConnect: true });
     const pool = new pg.Pool();
@@ -101,13 +101,13 @@ describe('the connection', () => {
     expect(connectionOf({ embedded: { dataDir: './data' } })).toMatchObject({ dataDir: './data' });
   });
 
-  it("is the host application's where none is given, and its own where one is", () => {
+  it('is that of the host application if none is given, and its own otherwise', () => {
     const hostConnection = { host: 'host.example' };
     expect(connectionOf(undefined, hostConnection)).toEqual({ kind: 'redis', redis: hostConnection });
     expect(connectionOf('postgres://localhost/db', hostConnection)).toMatchObject({ kind: 'postgres' });
   });
 
-  it('is a Redis Cluster where its nodes are given, or a client of one', () => {
+  it('is a Redis Cluster if the nodes of one or a client of one are given', () => {
     const nodes = [{ host: '127.0.0.1', port: 1 }, 'redis://127.0.0.1:2', '127.0.0.1:3', 4];
     const redisOptions = { password: 'secret' };
     expect(connectionOf({ cluster: nodes, redisOptions })).toEqual({
@@ -133,7 +133,7 @@ describe('the connection', () => {
     ['::', '71546855d6'],
     ['', undefined],
     [undefined, undefined],
-  ])("has the prefix of the host application's as well: %s", (hostPrefix, prefix) => {
+  ])('takes its prefix from that of the host application: %s', (hostPrefix, prefix) => {
     const context = { worker: true, hostConnection: { host: 'host.example' }, hostPrefix };
     expect(resolveOptions(WITH_WEBHOOKS, context).prefix).toBe(prefix);
     expect(resolveOptions({ ...WITH_WEBHOOKS, prefix: 'own' }, context).prefix).toBe('own');
@@ -145,7 +145,7 @@ describe('the connection', () => {
     ['differ only after 40 characters', `${'a'.repeat(40)}-orders`, `${'a'.repeat(40)}-billing`],
     ['have no letter of a to z', 'магазин', '商店'],
     ['differ in punctuation', 'web shop', 'web:shop'],
-  ])('has another prefix than the host application whose own %s', (_, one, other) => {
+  ])('has different prefixes for two host applications whose own prefixes %s', (_, one, other) => {
     const prefixes = [one, other, one].map((hostPrefix) => {
       const context = { worker: true, hostConnection: { host: 'host.example' }, hostPrefix };
       return resolveOptions(WITH_WEBHOOKS, context).prefix ?? '';
@@ -155,7 +155,7 @@ describe('the connection', () => {
       expect(resolveOptions({ ...WITH_WEBHOOKS, prefix }, { worker: true }).prefix).toBe(prefix);
   });
 
-  it('is divided into eight partitions on a Redis Cluster, and into one elsewhere', () => {
+  it('is divided into eight partitions on a Redis Cluster, and into one elsewhere, by default', () => {
     const partitionsOf = (connection: unknown, partitions?: number): number =>
       resolveOptions({ ...WITH_WEBHOOKS, connection, partitions }, { worker: true }).partitions;
     const cluster = { cluster: [{ host: '127.0.0.1', port: 1 }] };

@@ -14,7 +14,7 @@ function warningsOf(given: unknown): string[] {
 }
 
 describe('the warnings at start', () => {
-  it('name a shared secret that is given and undefined: requests are unsigned', () => {
+  it('name a shared secret that is given but undefined, so that requests are unsigned', () => {
     expect(warningsOf({ writeKey: 'wk', webhooks: { urls, sharedSecret: undefined } })).toEqual([
       expect.stringMatching(
         /^`webhooks\.sharedSecret` is given but undefined, .* without `X-Signature`\. Check/,
@@ -22,7 +22,7 @@ describe('the warnings at start', () => {
     ]);
   });
 
-  it('name the destination, of several, and the other kind of secret', () => {
+  it('name the destination if there are several, and the kind of secret', () => {
     const webhooks = [
       { id: 'a', urls, sharedSecret: 's' },
       { id: 'b', urls, sharedSecret: 's', standardWebhooks: undefined },
@@ -32,7 +32,7 @@ describe('the warnings at start', () => {
     ]);
   });
 
-  it('name the key that secrets are not encrypted with, unless that was decided', () => {
+  it('name the missing key for the encryption of secrets, unless encryption was decided against', () => {
     const options = { writeKey: 'wk', webhooks: { urls } };
     expect(warningsOf({ ...options, destinations: {} })).toEqual([
       expect.stringMatching(
@@ -42,7 +42,7 @@ describe('the warnings at start', () => {
     expect(warningsOf({ ...options, destinations: { encryptionKey: false } })).toEqual([]);
   });
 
-  it('say that messages are dropped where there is no destination', () => {
+  it('say that messages are dropped if there is no destination', () => {
     expect(warningsOf({ writeKey: 'wk' })).toEqual([
       expect.stringMatching(
         /^No destination is configured, so messages are checked and dropped\. Give .*`destinations`, `customDestinations`/,
@@ -70,7 +70,7 @@ describe('the warnings at start', () => {
     ]);
   });
 
-  it('say nothing of a time that is likely, or 0 where that has a meaning', () => {
+  it('say nothing about a time that is likely, or about 0 if that has a meaning', () => {
     const none = { retryWindow: 0, failedRetention: 0, timeout: 100 };
     const times = { flushAfter: 0, shutdownTimeout: 0, unknownJobTimeout: 0 };
     expect(warningsOf({ writeKey: 'wk', webhooks: { urls, ...none }, ...times })).toEqual([]);
@@ -80,7 +80,7 @@ describe('the warnings at start', () => {
     expect(warningsOf({ writeKey: 'wk', destinations })).toEqual([]);
   });
 
-  it('say nothing where the key is left out, or has a value', () => {
+  it('say nothing if the secret is left out or has a value', () => {
     expect(warningsOf({ writeKey: 'wk', webhooks: { urls } })).toEqual([]);
     expect(warningsOf({ writeKey: 'wk', webhooks: { urls, sharedSecret: 'teehee' } })).toEqual([]);
   });
@@ -96,7 +96,7 @@ describe('an application that starts', () => {
       'forRootAsync',
       (options: AnalyticsModuleOptions) => AnalyticsModule.forRootAsync({ useFactory: () => options }),
     ],
-  ])('logs these warnings once, by what was given to %s', async (_, analytics) => {
+  ])('logs these warnings once for the options of %s', async (_, analytics) => {
     const webhooks = Object.assign({ urls }, { sharedSecret: undefined });
     const connection = await newConnection();
     const app = await stage.appWith([analytics({ writeKey: 'wk', connection, webhooks })]);
@@ -116,7 +116,7 @@ describe('the warning about an embedded queue that nobody chose', () => {
     process.env.NODE_ENV = NODE_ENV;
   });
 
-  it('says in production what it lacks: other processes, and a folder that outlives its container', () => {
+  it('says in production what the queue lacks: other processes, and a folder that outlives its container', () => {
     expect(warningsOf({ writeKey: 'wk', webhooks: { urls } })).toEqual([
       expect.stringMatching(
         /^The queue is the embedded database, .* one process on one machine\. What waits is lost with its folder, .* container without a volume .* each deploy\. Give/,
@@ -124,7 +124,7 @@ describe('the warning about an embedded queue that nobody chose', () => {
     ]);
   });
 
-  it('says that what customers have registered is in that folder, unless it is in a store of the application', () => {
+  it('says that the webhooks of customers are in that folder, unless they are in a store of the application', () => {
     const options = { writeKey: 'wk', destinations: { encryptionKey: false } };
     expect(warningsOf(options)).toEqual([
       expect.stringContaining(
@@ -137,7 +137,7 @@ describe('the warning about an embedded queue that nobody chose', () => {
     ]);
   });
 
-  it('is not written where the embedded database was chosen, or outside of production', () => {
+  it('is not logged if the embedded database was chosen, or outside of production', () => {
     const chosen = { writeKey: 'wk', webhooks: { urls }, connection: { embedded: {} } };
     expect(warningsOf(chosen)).toEqual([]);
     process.env.NODE_ENV = 'development';

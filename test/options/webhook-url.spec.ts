@@ -10,7 +10,7 @@ describe('the rules for URLs', () => {
     expect(urlProblems([1, 2, 3, 4, 5].map(url), PUBLIC_ONLY)).toEqual([]);
   });
 
-  it('refuse a sixth URL, and none at all', () => {
+  it('refuse a sixth URL, and an empty list', () => {
     const problem = { path: 'urls', expected: '1 to 5 URLs' };
     expect(urlProblems([1, 2, 3, 4, 5, 6].map(url), PUBLIC_ONLY)).toEqual([{ ...problem, given: '6' }]);
     expect(urlProblems([], PUBLIC_ONLY)).toEqual([{ ...problem, given: '0' }]);
@@ -44,7 +44,7 @@ describe('the rules for URLs', () => {
     expect(urlProblems([value], { allowPrivateNetwork: true })).toEqual([]);
   }); // prettier-ignore
 
-  it('accept a literal public address, and a name that only looks like one of this machine', () => {
+  it('accept a literal public address, and a name that only looks like a name of this machine', () => {
     expect(
       urlProblems(
         [
@@ -58,7 +58,7 @@ describe('the rules for URLs', () => {
     ).toEqual([]);
   });
 
-  it('are reported without the URL', () => {
+  it('report problems without the URL', () => {
     const problems = urlProblems(
       ['ftp://t0ken.example/t0ken', 'https://t0ken:t0ken@a.example/'],
       PUBLIC_ONLY,
@@ -69,13 +69,13 @@ describe('the rules for URLs', () => {
 });
 
 describe('the hash of a URL', () => {
-  it('is short, stable, and holds nothing of the URL', () => {
+  it('is short and stable, and reveals nothing of the URL', () => {
     const secret = new URL('https://hooks.example.com/services/t0ken?key=t0ken');
     expect(hashUrl(secret)).toBe(hashUrl(new URL(`${secret.href}#part`)));
     expect(hashUrl(secret)).toMatch(/^[0-9a-f]{16}$/);
   });
 
-  it('differs where path, query or origin differ', () => {
+  it('differs if path, query or origin differ', () => {
     const urls = ['https://a.example/', 'http://a.example/', 'https://a.example/?b', 'https://a.example/b'];
     expect(new Set(urls.map((value) => hashUrl(new URL(value)))).size).toBe(urls.length);
   });

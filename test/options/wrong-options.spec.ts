@@ -15,7 +15,7 @@ function problemsOf(given: unknown, worker = true, extras: ModuleExtras = {}): r
   return [];
 }
 
-/** The options of a destination with one changed. */
+/** Returns options with some options of the destination changed. */
 function withWebhooks(changed: object): object {
   return { writeKey: 'wk', webhooks: { ...webhooks, ...changed } };
 }
@@ -230,7 +230,7 @@ describe('wrong options', () => {
     ['a context that is a list', { writeKey: 'wk', context: [] }, 'context'],
     ['a beforeSend that is no function', { writeKey: 'wk', beforeSend: 'drop' }, 'beforeSend'],
     ['an enabled that is a string', { writeKey: 'wk', enabled: 'true' }, 'enabled'],
-  ])('are refused with %s, by the path, what is expected and what was given', (_, given, path) => {
+  ])('are reported with the path, what is expected and what was given: %s', (_, given, path) => {
     const problem = problemsOf(given).find((one) => one.path === path);
     expect(problem).toEqual({
       path,
@@ -239,7 +239,7 @@ describe('wrong options', () => {
     });
   });
 
-  it('are refused all at once, in one list', () => {
+  it('are all refused at once, in one list', () => {
     const given = { writeKey: '', flushAt: 0, webhooks: { urls: [], sharedSecret: '' }, typo: 1 };
     expect(problemsOf(given).map(({ path }) => path).sort()).toEqual([
       'flushAt', 'typo', 'webhooks.sharedSecret', 'webhooks.urls', 'writeKey',
@@ -266,12 +266,12 @@ describe('wrong options', () => {
       `outbox.${name}`,
       /digits and underscores that does not begin with a digit$/,
     ]),
-  ])('are told all that may be given: %j', (given, path, expected) => {
+  ])('cause an error that says what may be given: %j', (given, path, expected) => {
     const problem = problemsOf(given).find((one) => one.path === path);
     expect(problem?.expected).toMatch(expected);
   });
 
-  it('are told the unit of a time', () => {
+  it('cause an error that names the unit of a time', () => {
     expect(() => resolveOptions(withWebhooks({ timeout: '5s' }), {})).toThrow(
       '`webhooks.timeout`: expected milliseconds, an integer from 1 to 2147483647, got "5s" (string)',
     );
@@ -285,7 +285,7 @@ describe('wrong options', () => {
     ['webhooks.shared_secret', withWebhooks({ shared_secret: 's' }), 'sharedSecret'],
     ['sources[0].writekey', { sources: [{ name: 'a', writekey: 'b' }] }, 'writeKey'],
     ['trackingApi.ratelimit', { writeKey: 'wk' }, 'rateLimit'],
-  ])('say what was probably meant by %s', (path, given, meant) => {
+  ])('cause an error that says what was probably meant by %s', (path, given, meant) => {
     const problems = problemsOf(given, true, { trackingApi: { ratelimit: 1 } });
     expect(problems).toContainEqual({
       path,
@@ -295,7 +295,7 @@ describe('wrong options', () => {
   });
 
   it.each(['worker', 'isGlobal', 'trackingApi', 'sourceNames'])(
-    'say where the extra %s stands when a factory returns it',
+    'cause an error that says where the extra %s belongs if a factory returns it',
     (name) => {
       expect(problemsOf({ writeKey: 'wk', [name]: true })).toEqual([
         {
@@ -315,13 +315,13 @@ describe('wrong options', () => {
     ['sourceNames', 'default', /^an array of names of sources \(default\)$/, 'a value of type string'],
     ['sourceNames', ['web'], /^an array of names of sources \(default\)$/, '"web" (string)'],
     ['sourceNames', [7], /^an array of names of sources \(default\)$/, '7 (number)'],
-  ])('refuse the extra %s where it is %j', (name, value, expected, got) => {
+  ])('are refused if the extra %s is %j', (name, value, expected, got) => {
     expect(problemsOf({ writeKey: 'wk' }, true, { [name]: value })).toEqual([
       { path: name, expected: expect.stringMatching(expected), given: got },
     ]);
   });
 
-  it('are refused without telling a secret, a URL or the value of a header', () => {
+  it('cause an error without any secret, URL or value of a header', () => {
     const given = {
       sources: [
         { name: 'a', writeKey: 'token-a' },
@@ -357,7 +357,7 @@ describe('wrong options', () => {
     ['audiences.store', { audiences: { store: 'redis://:token@localhost' } }],
     ['customDestinations[0]', { customDestinations: ['https://hooks.example.com/token'] }],
   ])(
-    'do not tell the text that somebody gave in the place of the object, list or function `%s`',
+    'cause an error without the text that was given in place of the object, list or function `%s`',
     (path, given) => {
       const problems = problemsOf({ writeKey: 'wk', ...given });
       expect(problems).toContainEqual({
@@ -369,7 +369,7 @@ describe('wrong options', () => {
     },
   );
 
-  it('do not tell the options themselves if they are a text', () => {
+  it('cause an error without the options themselves if they are a text', () => {
     expect(problemsOf('redis://:token@localhost')).toContainEqual({
       path: 'options',
       expected: 'an object',
@@ -377,7 +377,7 @@ describe('wrong options', () => {
     });
   });
 
-  it('say how to write a password that ends the URL, and do not tell it', () => {
+  it('cause an error that says how to write a password that ends the URL, without that password', () => {
     const connection = 'postgres://shop:to/ken#@db/shop';
     const problems = problemsOf({ writeKey: 'wk', connection, outbox: { connection } });
     expect(problems.map(({ path }) => path)).toEqual(['connection', 'outbox.connection']);
@@ -385,7 +385,7 @@ describe('wrong options', () => {
     expect(JSON.stringify(problems)).not.toContain('ken');
   });
 
-  it('cannot have the embedded queue in a process that only produces: nobody would deliver', () => {
+  it('include the embedded queue in a process that only produces, since no process would deliver', () => {
     expect(problemsOf({ writeKey: 'wk' }, false).map(({ path }) => path)).toEqual(['connection']);
     expect(problemsOf({ writeKey: 'wk', connection: 'redis://localhost' }, false)).toEqual([]);
     expect(problemsOf({ writeKey: 'wk', webhooks, enabled: false }, false)).toEqual([]);

@@ -8,7 +8,7 @@ import { readmeSnippet } from '../support/readme-snippet.js';
 import { Stage } from '../support/stage.js';
 import { describeSample, LANGUAGES, SampleReceiver } from './sample-receiver.js';
 
-/** The page about receiving. */
+/** Text of the page about receiving. */
 let page: string;
 
 beforeAll(async () => {
@@ -29,7 +29,7 @@ describe('a sample signature of the page about receiving', () => {
     expect(verifySignature(body, sample(/^X-Signature: (\w+)$/m), 'teehee')).toBe(true);
   });
 
-  it('is that of Standard Webhooks for the sample headers and body', () => {
+  it('is the signature of Standard Webhooks for the sample headers and body', () => {
     const body = sample(/^(\{"version":1,.*\})$/m);
     const secret = sample(/`(whsec_[A-Za-z0-9+/=]{20,})`/);
     const headers = {
@@ -45,7 +45,7 @@ describe('a sample signature of the page about receiving', () => {
 });
 
 describe('the README', () => {
-  it.each(['node', 'python', 'go'])('verifies as that page does: %s', async (language) => {
+  it.each(['node', 'python', 'go'])('verifies as the page about receiving does: %s', async (language) => {
     const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8');
     const whole = readmeSnippet(page, `verify ${language}`);
     expect(whole).toContain(readmeSnippet(readme, `verify ${language}`));
@@ -53,7 +53,7 @@ describe('the README', () => {
 });
 
 for (const language of LANGUAGES) {
-  describeSample(`the receiver that the documentation has for ${language.name}`, language, (binary) => {
+  describeSample(`the receiver in the documentation for ${language.name}`, language, (binary) => {
     const stage = new Stage();
     const body = '{"name":"Zoë 🚀"}';
     const ofNoSecret = createHmac('sha1', '').update(body).digest('hex');
@@ -62,7 +62,7 @@ for (const language of LANGUAGES) {
     const start = (secret: string | undefined): Promise<SampleReceiver> =>
       stage.add(SampleReceiver.start({ ...language, binary }, language.source(page), secret));
 
-    it('takes what is signed, and answers 401 to everything else', async () => {
+    it('takes signed requests, and answers 401 to all others', async () => {
       const receiver = await start('teehee');
       expect(await receiver.post({ 'x-signature': digest }, body)).toBe(204);
       expect(await receiver.post({}, body)).toBe(401);
@@ -74,38 +74,38 @@ for (const language of LANGUAGES) {
       expect(await receiver.post({ 'x-signature': ofNoSecret }, body)).toBe(401);
     });
 
-    it('answers 500 where the secret is empty, with which anybody could sign', async () => {
+    it('answers 500 if the secret is empty, with which anybody could sign', async () => {
       const receiver = await start('');
       expect(await receiver.post({ 'x-signature': ofNoSecret }, body)).toBe(500);
     });
 
-    it('answers 500 where there is no secret, so that messages come again', async () => {
+    it('answers 500 if there is no secret, so that messages are sent again', async () => {
       const receiver = await start(undefined);
       expect(await receiver.post({ 'x-signature': digest }, body)).toBe(500);
     });
 
-    it('reads no body to its end that is larger than any of ours', async () => {
+    it('does not read a body to its end that is larger than any body of this package', async () => {
       const receiver = await start('teehee');
       const large = Buffer.alloc(8_388_608, ' ').toString();
       const signed = createHmac('sha1', 'teehee').update(large).digest('hex');
       const answer = receiver.post({ 'x-signature': signed }, large);
-      // Some answer, and some break the connection off.
+      // Some receivers answer, and others break the connection off.
       expect(await answer.catch(() => 413)).toBeGreaterThanOrEqual(413);
       expect(await receiver.post({ 'x-signature': digest }, body)).toBe(204);
     });
 
-    it('does not wait for a body whose announced length is none', async () => {
+    it('does not wait for a body whose announced length is invalid', async () => {
       const receiver = await start('teehee');
       await once(await receiver.begin('Content-Length: -1'), 'end');
     });
 
-    it('serves others while a request does not end', async () => {
+    it('serves other requests while one does not end', async () => {
       const receiver = await start('teehee');
       await receiver.begin('Content-Length: 100');
       expect(await receiver.post({ 'x-signature': digest }, body)).toBe(204);
     });
 
-    it('goes on after a request that breaks off', async () => {
+    it('goes on serving after a request that breaks off', async () => {
       const receiver = await start('teehee');
       const socket = await receiver.begin('Content-Length: 100');
       socket.end();

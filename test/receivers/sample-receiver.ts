@@ -11,13 +11,13 @@ import { readmeSnippet } from '../support/readme-snippet.js';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
-/** How the server that the page about receiving has for a language is run. */
+/** How to run the server for a language in the page about receiving. */
 export interface Language {
   name: string;
   program: string;
   args: string[];
   file: string;
-  /** Makes a program of the page, which prints the port of the server. */
+  /** Returns a program made from the page, which prints the port of its server. */
   source: (page: string) => string;
 }
 
@@ -76,7 +76,7 @@ func main() {
 const GO_PACKAGES =
   'crypto/hmac crypto/sha1 crypto/sha256 encoding/base64 encoding/hex fmt io net net/http os strconv strings time';
 
-/** Go refuses a file that imports what it does not use. */
+/** Adds the imports that the code uses, since Go refuses unused imports. */
 function withGoImports(code: string): string {
   const used = GO_PACKAGES.split(' ').filter((path) =>
     new RegExp(`\\b${path.replace(/.*\//, '')}\\.`).test(code),
@@ -84,7 +84,7 @@ function withGoImports(code: string): string {
   return `package main\n${used.map((path) => `import "${path}"\n`).join('')}${code}`;
 }
 
-/** Runs a suite on the program of a language; where it is not installed, that is reported as skipped. */
+/** Runs a suite with the program of a language, or reports it as skipped if the program is not installed. */
 export function describeSample(title: string, { program }: Language, define: (binary: string) => void): void {
   const binary = program === 'node' ? process.execPath : findBinary(program);
   if (binary === undefined) describeMissing(title, program);
@@ -110,7 +110,7 @@ export class SampleReceiver {
     source: string,
     secret: string | undefined,
   ): Promise<SampleReceiver> {
-    // From there it finds the packages that it imports.
+    // From this folder, the program finds the packages that it imports.
     const folder = await mkdtemp(join(ROOT, 'dist', 'receiver-'));
     const path = join(folder, file);
     await writeFile(path, source);
@@ -140,7 +140,7 @@ export class SampleReceiver {
 
   async close(): Promise<void> {
     for (const socket of this.sockets) socket.destroy();
-    // Of `go run`, the receiver is a child in turn.
+    // The receiver is a child of `go run`, so the whole process group is killed.
     if (this.child.pid !== undefined) process.kill(-this.child.pid);
     await once(this.child, 'close');
     await rm(this.folder, { recursive: true });

@@ -5,7 +5,7 @@ import { readmeSnippet } from '../support/readme-snippet.js';
 import { Stage } from '../support/stage.js';
 import { describeSample, LANGUAGES, SampleReceiver } from './sample-receiver.js';
 
-/** What a server passes to the function for X-Signature, and what to that for Standard Webhooks. */
+/** What a server passes to the function for X-Signature, and what it passes to the one for Standard Webhooks. */
 const PASSED: Record<string, [signature: string, headers: string]> = {
   Node: [`request.headers['x-signature']`, 'request.headers'],
   Python: ['self.headers["X-Signature"]', 'self.headers'],
@@ -31,7 +31,7 @@ for (const language of LANGUAGES) {
   describeSample(title, language, (binary) => {
     const stage = new Stage();
 
-    /** The server for X-Signature with the other function in place of its own, as the page says. */
+    /** Returns the server for X-Signature with its function replaced by the other, as the page says. */
     function source(): string {
       const name = language.name.toLowerCase();
       const own = readmeSnippet(readme, `verify ${name}`);
@@ -51,7 +51,7 @@ for (const language of LANGUAGES) {
       };
     }
 
-    it('takes what is signed, and answers 401 to everything else', async () => {
+    it('takes signed requests, and answers 401 to all others', async () => {
       const receiver = await start(SECRET);
       const right = signed();
       const { 'webhook-signature': ofNow = '', ...unsigned } = right;
@@ -68,15 +68,15 @@ for (const language of LANGUAGES) {
       expect(await receiver.post(ofAnother, BODY)).toBe(401);
     });
 
-    it('answers 401 to what was signed more than five minutes before or after now', async () => {
+    it('answers 401 to requests that were signed more than five minutes before or after now', async () => {
       const receiver = await start(SECRET);
       expect(await receiver.post(signed(new Date(Date.now() - 400_000)), BODY)).toBe(401);
       expect(await receiver.post(signed(new Date(Date.now() + 400_000)), BODY)).toBe(401);
     });
 
-    it.each(['', 'whsec_'])('does not refuse messages for good where the secret is "%s"', async (secret) => {
+    it.each(['', 'whsec_'])('does not refuse messages for good if the secret is "%s"', async (secret) => {
       const receiver = await start(secret);
-      // Some answer, and some break the connection off.
+      // Some receivers answer, and others break the connection off.
       expect(await receiver.post(signed(), BODY).catch(() => 500)).toBe(500);
     });
   });

@@ -25,7 +25,7 @@ describe('verifySignature', () => {
     },
   );
 
-  it('accepts exactly what a plain HMAC-SHA1 makes, for any body and secret', () => {
+  it('accepts exactly the digest of a plain HMAC-SHA1, for any body and secret', () => {
     const [bytes, secret] = [fc.uint8Array(), fc.string({ minLength: 1 })];
     fc.assert(
       fc.property(bytes, secret, fc.uint8Array(), (body, key, other) => {
@@ -78,7 +78,7 @@ describe('verifySignature', () => {
     },
   );
 
-  it('refuses a body that was changed, and another secret', () => {
+  it('refuses a changed body, and another secret', () => {
     expect(verifySignature(`${BODY} `, DIGEST, 'teehee')).toBe(false);
     expect(verifySignature(BODY, DIGEST, 'Teehee')).toBe(false);
   });
@@ -97,7 +97,7 @@ describe('verifySignature', () => {
     },
   );
 
-  it('fails for an unset variable, and never tells a secret', () => {
+  it('fails for an unset variable, and never reveals a secret', () => {
     for (const secret of [undefined, null, ['teehee', undefined]]) {
       const verify = (): unknown => Reflect.apply(verifySignature, undefined, [BODY, DIGEST, secret]);
       expect(verify).toThrow(InvalidSecretError);

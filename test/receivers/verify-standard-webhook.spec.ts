@@ -33,7 +33,7 @@ describe('verifyStandardWebhook', () => {
     jest.restoreAllMocks();
   });
 
-  /** Why it was not accepted; `undefined` where it was. */
+  /** Returns the reason for which a webhook is refused, or `undefined` if it is accepted. */
   function refusal(
     headers: ReceivedHeaders,
     options?: { tolerance?: number },
@@ -58,7 +58,7 @@ describe('verifyStandardWebhook', () => {
     expect(refusal(HEADERS, {}, SECRET.slice('whsec_'.length))).toBeUndefined();
   });
 
-  it('asks for the raw body when it gets a parsed one, or none', () => {
+  it('asks for the raw body when it gets a parsed body, or none', () => {
     for (const body of [JSON.parse(BODY), null]) {
       expect(() => refusal(HEADERS, {}, SECRET, body as string)).toThrow(RawBodyMissingError);
     }
@@ -83,7 +83,7 @@ describe('verifyStandardWebhook', () => {
     expect(refusal({ ...HEADERS, 'webhook-signature': repeated })).toBeUndefined();
   });
 
-  it('takes headers in any case, in arrays, and as those of fetch', () => {
+  it('takes headers in any case, in arrays, and as `Headers` of fetch', () => {
     const upper: Record<string, string[]> = {};
     for (const [name, value] of Object.entries(HEADERS)) upper[name.toUpperCase()] = [value];
     expect(refusal(upper)).toBeUndefined();
@@ -91,12 +91,12 @@ describe('verifyStandardWebhook', () => {
     expect(refusal(new Headers({ ...HEADERS, 'webhook-id': 'm-1' }))).toBe('NO_MATCHING_SIGNATURE');
   });
 
-  it('takes headers of another `fetch`, which are pairs', () => {
+  it('takes the `Headers` of another `fetch`, which are read as pairs', () => {
     expect(refusal(new UndiciHeaders(HEADERS) as unknown as Headers)).toBeUndefined();
   });
 
-  it('refuses an id with a full stop, by which its end could be passed off as the time of signing', () => {
-    // What was signed had the id `msg`, an earlier time, and a body that begins with this time.
+  it('refuses an id with a full stop, the end of which could be passed off as the time of signing', () => {
+    // The signed webhook had the id `msg`, an earlier time, and a body that begins with this time.
     const [id, body] = [`msg.${SECONDS - 1}`, '{"test":1}'];
     const signature = new Webhook(SECRET).sign('msg', new Date((SECONDS - 1) * 1_000), `${SECONDS}.${body}`);
     const shifted = {
@@ -108,7 +108,7 @@ describe('verifyStandardWebhook', () => {
     expect(refusal(shifted, {}, SECRET, body)).toBe('INVALID_ID');
   });
 
-  it.each(Object.keys(HEADERS))('fails for %s that is no text', (name) => {
+  it.each(Object.keys(HEADERS))('fails if %s is not a text', (name) => {
     for (const value of [42, {}, [42], [null]]) {
       const headers = { ...HEADERS, [name]: value } as unknown as ReceivedHeaders;
       expect(() => refusal(headers)).toThrow(InvalidHeadersError);
@@ -121,7 +121,7 @@ describe('verifyStandardWebhook', () => {
     expect(() => refusal(headers as unknown as ReceivedHeaders)).toThrow(InvalidHeadersError);
   });
 
-  it.each(Object.keys(HEADERS))('refuses a request with %s missing, empty or ambiguous', (name) => {
+  it.each(Object.keys(HEADERS))('refuses a request if %s is missing, empty or ambiguous', (name) => {
     expect(refusal({ ...HEADERS, [name]: undefined })).toBe('MISSING_HEADERS');
     expect(refusal({ ...HEADERS, [name]: [] })).toBe('MISSING_HEADERS');
     expect(refusal({ ...HEADERS, [name]: '' })).toBe('MISSING_HEADERS');
@@ -169,7 +169,7 @@ describe('verifyStandardWebhook', () => {
   });
 
   it.each([[''], ['whsec_'], ['top-secret'], [[]], [[SECRET, 'top-secret']]])(
-    'fails for the secret %j, and does not tell it',
+    'fails for the secret %j, and does not reveal it',
     (secrets) => {
       const verify = (): void => {
         verifyStandardWebhook(BODY, HEADERS, secrets);

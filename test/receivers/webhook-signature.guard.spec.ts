@@ -30,10 +30,10 @@ const KEY_BYTES = Buffer.alloc(32, 7);
 const KEY = new HmacKey('sha256', KEY_BYTES);
 const OTHER_KEY = new HmacKey('sha256', Buffer.alloc(32, 8));
 const STANDARD_SECRET = `whsec_${KEY_BYTES.toString('base64')}`;
-// Serialised in another way than any parser would serialise it again.
+// No serialiser would write this JSON in the same way again.
 const BODY = '{ "event": "Zo\\u00eb 🚀",  "n": 1.0 }';
 
-/** It has no types of its own. */
+/** Express, which has no types of its own. */
 const express = createRequire(import.meta.url)('express') as {
   json: (options: { limit: string }) => (...args: unknown[]) => void;
 };
@@ -137,7 +137,7 @@ describe.each(PLATFORMS)('the guard of a receiver on %s', (_, createAdapter) => 
     beforeEach(() => start({ rawBody: true }));
 
     it.each(['by-value', 'by-function', 'both'])(
-      'lets deliveries in that are signed with the shared secret (%s)',
+      'lets in deliveries that are signed with the shared secret (%s)',
       async (path) => {
         const signed = { sharedSecret: 'teehee', standardWebhooks: { keys: [KEY] } };
         expect(await deliver(path, signed)).toMatchObject({ class: 'delivered', status: 200 });
@@ -146,7 +146,7 @@ describe.each(PLATFORMS)('the guard of a receiver on %s', (_, createAdapter) => 
     );
 
     it.each(['by-value', 'by-function', 'standard', 'both'])(
-      'answers 401 to what is not signed, or with another secret (%s)',
+      'answers 401 to deliveries that are unsigned or signed with another secret (%s)',
       async (path) => {
         const forged = { sharedSecret: 'Teehee', standardWebhooks: { keys: [OTHER_KEY] } };
         expect(await deliver(path, {})).toMatchObject({ class: 'permanent', status: 401 });
@@ -178,13 +178,13 @@ describe.each(PLATFORMS)('the guard of a receiver on %s', (_, createAdapter) => 
       expect((await fetch(`${url}/standard`, request)).status).toBe(200);
     });
 
-    it('wants both signatures where both are configured', async () => {
+    it('requires both signatures if both are configured', async () => {
       expect(await deliver('both', { sharedSecret: 'teehee' })).toMatchObject({ status: 401 });
       expect(await deliver('both', { standardWebhooks: { keys: [KEY] } })).toMatchObject({ status: 401 });
       expect(received()).toEqual([]);
     });
 
-    it('answers a request without a body, or with one that is not parsed, without an error of its own', async () => {
+    it('answers requests without a body, or with a body that is not parsed, without an error of its own', async () => {
       const empty = await fetch(`${url}/by-value`, { method: 'POST' });
       expect(empty.status).toBe(401);
       const text = { method: 'POST', headers: { 'content-type': 'text/plain' }, body: BODY };
@@ -201,7 +201,7 @@ describe.each(PLATFORMS)('the guard of a receiver on %s', (_, createAdapter) => 
       'application/json, text/plain',
       undefined,
     ])(
-      'refuses a body that was not kept (%s), though an empty text has the signature that it brings',
+      'refuses a body that was not kept (%s), even with the valid signature of an empty text',
       async (type) => {
         const signed = destination('both', { sharedSecret: 'teehee', standardWebhooks: { keys: [KEY] } });
         const [explained] = signed.explain({ messageId: 'm-1', body: '' });
@@ -218,7 +218,7 @@ describe.each(PLATFORMS)('the guard of a receiver on %s', (_, createAdapter) => 
       },
     );
 
-    it('takes a secret that is not there for a fault of the receiver: 500, so that it comes again', async () => {
+    it('answers 500 if its secret is missing, so that the delivery is repeated', async () => {
       Object.assign(app.get(Secrets), { shared: '', standard: [] });
       const signed = { sharedSecret: 'teehee', standardWebhooks: { keys: [KEY] } };
       expect(await deliver('by-function', signed)).toMatchObject({ class: 'retry', status: 500 });
@@ -234,7 +234,7 @@ describe.each(PLATFORMS)('the guard of a receiver on %s', (_, createAdapter) => 
     [false, true],
     [true, false],
   ])(
-    'says what to do where raw bodies are not kept (rawBody %j, bodyParser %j)',
+    'says what to do if raw bodies are not kept (rawBody %j, bodyParser %j)',
     async (rawBody, bodyParser) => {
       await start({ rawBody, bodyParser });
       const outcome = await deliver('by-value', { sharedSecret: 'teehee' });
@@ -254,7 +254,7 @@ describe.each(PLATFORMS)('the guard of a receiver on %s', (_, createAdapter) => 
   );
 });
 
-describe('the guard of a receiver on Express with a limit of its own for bodies', () => {
+describe('the guard of a receiver on Express with its own limit for bodies', () => {
   let app: NestExpressApplication;
   let log: LogLines;
 
@@ -264,7 +264,7 @@ describe('the guard of a receiver on Express with a limit of its own for bodies'
   });
   afterEach(() => app.close());
 
-  /** Resolves to the status of a webhook that is signed. */
+  /** Resolves to the status of the answer to a signed webhook. */
   async function deliver(): Promise<number> {
     await app.listen(0, '127.0.0.1');
     const signature = createHmac('sha1', 'teehee').update(BODY).digest('hex');
@@ -272,13 +272,13 @@ describe('the guard of a receiver on Express with a limit of its own for bodies'
     return (await fetch(`${await app.getUrl()}/by-value`, { method: 'POST', headers, body: BODY })).status;
   }
 
-  it('says what to use in place of a parser that Nest takes for its own, and that keeps no bytes', async () => {
+  it('says what to use in place of a parser that Nest takes for its own and that keeps no bytes', async () => {
     app.use(express.json({ limit: '1mb' }));
     expect(await deliver()).toBe(500);
     expect(log.errors.join()).toContain("app.useBodyParser('json', { limit })");
   });
 
-  it('lets deliveries in with what it says', async () => {
+  it('lets deliveries in if its advice is followed', async () => {
     app.useBodyParser('json', { limit: '1mb' });
     expect(await deliver()).toBe(200);
   });

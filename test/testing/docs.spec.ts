@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { readmeSnippet } from '../support/readme-snippet.js';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-/** The snippets of each page that are files of one application. */
+/** Snippets of each page that are files of one application. */
 const FILES = {
   'testing.md': [
     'orders.service.ts',
@@ -29,15 +29,15 @@ const CONFIG = {
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
   testTimeout: 60_000,
 };
-/** A busy machine needs more time than an application's tests. */
+/** Raises the timeouts, since a busy machine needs more time than the tests of an application. */
 const withMoreTime = (code: string): string =>
   code.replaceAll('30_000', '200_000').replaceAll('20_000', '180_000');
-/** `jest` is a global where tests are CommonJS, as in an application that the Nest CLI has made. */
+/** Makes `jest` a global, as in the CommonJS tests of an application that the Nest CLI has made. */
 const SETUP = `import { jest } from '@jest/globals';\nglobalThis.jest = jest;\n`;
 const run = promisify(execFile);
 
-describe('The pages on testing and on getting started', () => {
-  /** Inside the package, so that its snippets find it and its dependencies by their names. */
+describe('the pages on testing and on getting started', () => {
+  /** Folder inside the package, so that the snippets find the package and its dependencies by their names. */
   let folder: string;
 
   beforeAll(async () => {

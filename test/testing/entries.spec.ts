@@ -2,12 +2,12 @@ import { describe, expect, it } from '@jest/globals';
 import { readFile } from 'node:fs/promises';
 
 const SOURCE = new URL('../../src/', import.meta.url);
-/** What is left of an import when types are compiled away. */
+/** Matches the imports that are left when types are compiled away. */
 const IMPORT = /^(?:import|export) (?!type\b)[^;]*?'(\.[^']+)\.js';/gm;
-/** Folders of what an application may do without: HTTP APIs, the console, a worker. */
+/** Folders of the parts that an application may do without: HTTP APIs, the console, a worker. */
 const LOADED_LATER = /^(console|delivery|destinations-api|http|ingest\/http)\//;
 
-/** The files that an entry of the package loads, as paths in `src`. */
+/** Resolves to the files that an entry of the package loads, as paths in `src`. */
 async function loadedBy(entry: string): Promise<string[]> {
   const files = [new URL(entry, SOURCE).href];
   for (const file of files) {
@@ -21,14 +21,14 @@ async function loadedBy(entry: string): Promise<string[]> {
 }
 
 describe('the package', () => {
-  it('loads nothing that is for tests alone, unless a test imports it', async () => {
+  it('loads no code that is only for tests, unless a test imports it', async () => {
     const main = await loadedBy('index.ts');
     expect(main).toContain('client/client-core.ts');
     expect(main.filter((file) => file.includes('testing'))).toEqual([]);
     expect(await loadedBy('testing/index.ts')).toContain('testing/recording-core.ts');
   });
 
-  it('loads the code of what is not configured only once it is', async () => {
+  it('loads the code of an optional part only once that part is configured', async () => {
     const main = await loadedBy('index.ts');
     expect(main.filter((file) => LOADED_LATER.test(file)).sort()).toEqual([
       'console/console.providers.ts',

@@ -32,7 +32,7 @@ beforeEach(() => {
   for (const message of all) messages.add(message);
 });
 
-/** What the test runner would print. */
+/** Returns the text that the test runner would print. */
 function failureOf(check: () => void): string {
   try {
     check();
@@ -55,12 +55,12 @@ describe('toHaveTracked', () => {
     expect(recorded).not.toHaveTracked('Order Cancelled');
   });
 
-  it('takes properties as the call was given them', () => {
+  it('takes properties in the form in which a call is given them', () => {
     expect(recorded).toHaveTracked('Order Completed', { at: new Date(0), tags: new Set(['new']) });
     expect(recorded).not.toHaveTracked('Order Completed', { at: new Date(1) });
   });
 
-  it('takes a field that is `undefined` for one that is not sent', () => {
+  it('treats a field that is `undefined` as a field that is not sent', () => {
     expect(recorded).toHaveTracked('Order Completed', { total: 9, coupon: undefined });
     expect(recorded).toHaveTracked('Order Completed', { items: [{ sku: 'a', note: undefined }] });
     expect(recorded).toHaveTracked('Order Completed', { coupon: undefined });
@@ -80,14 +80,14 @@ describe('toHaveTracked', () => {
     ['a number that JSON has not', [NaN, -0, undefined], [1, -0, undefined]],
     ['half of a surrogate pair', 'a\ud800', 'b\ud800'],
     ['bytes', Buffer.from('a'), Buffer.from('b')],
-  ])('takes %s as it is sent', (_, given, other) => {
+  ])('compares %s in the form in which it is sent', (_, given, other) => {
     const properties = JSON.parse(stringify({ given })) as JsonObject;
     messages.add({ ...STAMPS, type: 'track', userId: 'u1', event: 'Given', properties, source: 'default' });
     expect(recorded).toHaveTracked('Given', { given });
     expect(recorded).not.toHaveTracked('Given', { given: other });
   });
 
-  it('leaves matchers as they are, however deep', () => {
+  it('leaves matchers as they are, however deep they are nested', () => {
     const items = [expect.objectContaining({ sku: expect.stringMatching(/^a$/) })];
     expect(recorded).toHaveTracked('Order Completed', { items, at: expect.any(String), coupon: undefined });
     expect(recorded).toHaveTracked('Order Completed', { items: expect.arrayContaining(items) });
@@ -124,7 +124,7 @@ describe('toHaveTracked', () => {
     ).toMatch(/\.not\.toHaveTracked\(name\)\n\nExpected: not "Order Completed"\nRecorded:\n/);
   });
 
-  it('refuses what records nothing', () => {
+  it('refuses a value that records nothing', () => {
     expect(() => {
       expect({}).not.toHaveTracked('A');
     }).toThrow(/expected a `RecordedAnalytics`, got an object/);

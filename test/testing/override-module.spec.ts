@@ -45,7 +45,7 @@ class Mails {
 @Module({ providers: [Mails] })
 class MailsModule {}
 
-/** Nothing listens there, and a connection to it would be logged. */
+/** Options with a queue at which nothing listens, so that a connection to it would be logged. */
 const OPTIONS: AnalyticsModuleOptions = {
   writeKey: 'wk_shop',
   webhooks: { urls: ['https://hooks.example.com/events'] },
@@ -98,7 +98,7 @@ describe('an application whose AnalyticsModule a test overrides', () => {
       () => AnalyticsModule.forRootAsync({ useFactory: () => Promise.resolve(OPTIONS) }),
       () => new ExpressAdapter(),
     ],
-  ])('records with its own options what it would deliver: %s', async (_, analytics, adapter) => {
+  ])('records, with its own options, what it would deliver: %s', async (_, analytics, adapter) => {
     const app = await start(analytics(), adapter());
     await order(app, 9);
     const recorded = app.get(RecordedAnalytics);
@@ -115,7 +115,7 @@ describe('an application whose AnalyticsModule a test overrides', () => {
     expect(app.get(AnalyticsService)).toBe(app.get(Mails).analytics);
   });
 
-  it('opens neither its queue nor anything else', async () => {
+  it('opens neither a connection to its queue nor the folder of an embedded queue', async () => {
     const app = await start(AnalyticsModule.forRoot({ ...OPTIONS, flushAt: 1 }));
     await order(app, 9);
     await app.get(AnalyticsService).flush();
@@ -127,14 +127,14 @@ describe('an application whose AnalyticsModule a test overrides', () => {
     expect(log.analytics).toEqual([]);
   });
 
-  it('needs no connection, also where it only produces', async () => {
+  it('needs no connection, even if it only produces', async () => {
     const { writeKey, webhooks } = OPTIONS;
     const app = await start(AnalyticsModule.forRoot({ writeKey, webhooks, worker: false }));
     app.get(AnalyticsService).track({ userId: 'u1', event: 'Order Completed' });
     expect(app.get(RecordedAnalytics).tracked('Order Completed')).toHaveLength(1);
   });
 
-  it('serves its tracking API, whose messages are recorded', async () => {
+  it('serves its tracking API, and records the messages', async () => {
     const app = await start(AnalyticsModule.forRoot({ ...OPTIONS, trackingApi: true }));
     const response = await fetch(`${await app.getUrl()}/v1/track`, {
       method: 'POST',
@@ -145,7 +145,7 @@ describe('an application whose AnalyticsModule a test overrides', () => {
     expect(app.get(RecordedAnalytics).tracked('Sent In')).toHaveLength(1);
   });
 
-  it('gives the service with `isGlobal: false` to those that import it', async () => {
+  it('provides the service with `isGlobal: false` to the modules that import it', async () => {
     const analytics = AnalyticsModule.forRoot({ ...OPTIONS, isGlobal: false });
     const feature = {
       module: MailsModule,
@@ -194,7 +194,7 @@ describe('an application whose AnalyticsModule a test overrides', () => {
     await expect(start(wrong)).rejects.toMatchObject({ code: 'INVALID_OPTIONS' });
   });
 
-  it('is told to leave out `forRoot`, which would give it a second module', async () => {
+  it('fails with the advice to leave out `forRoot`, which would give it a second module', async () => {
     const compiling = building(AnalyticsModule.forRoot(OPTIONS))
       .overrideModule(AnalyticsModule)
       .useModule(AnalyticsTestingModule.forRoot())

@@ -23,7 +23,7 @@ function deliverTo(receiver: TestReceiver, options: Partial<WebhooksOptions> = {
 }
 
 describe('the test receiver', () => {
-  it('keeps what an application delivers, and whether its signature is right', async () => {
+  it('keeps the requests of an application, and whether their signatures are right', async () => {
     const receiver = await start({ sharedSecret: 'secret' });
     const app = await deliverTo(receiver, { sharedSecret: 'secret' });
     const messageId = app.analytics.track({ userId: 'u1', event: 'Order Completed' });
@@ -40,7 +40,7 @@ describe('the test receiver', () => {
     expect(receiver.requests).toEqual([]);
   });
 
-  it('verifies every signature that it has a secret for', async () => {
+  it('verifies every signature for which it has a secret', async () => {
     const standardWebhooks = { secret: STANDARD };
     const cases: [TestReceiverOptions, Partial<WebhooksOptions>, boolean | undefined][] = [
       [{}, { sharedSecret: 'secret' }, undefined],
@@ -66,7 +66,7 @@ describe('the test receiver', () => {
     expect(verified).toEqual(cases.map(([, , expected]) => expected));
   });
 
-  it('answers as it is told: once, and from then on', async () => {
+  it('answers as it is told, once or from then on', async () => {
     const receiver = await start({ answer: 500 });
     receiver.answerOnce(201, { status: 422, headers: { 'x-reason': 'no' }, body: 'not this one', delay: 1 });
     const post = (): Promise<Response> => fetch(receiver.url, { method: 'POST', body: 'text' });
@@ -83,7 +83,7 @@ describe('the test receiver', () => {
     expect(receiver.requests.map(({ message }) => message)).toEqual([{}, {}, {}, {}]);
   });
 
-  it('resets a connection, and an application tries again', async () => {
+  it('resets a connection, after which the application tries again', async () => {
     const receiver = await start();
     receiver.answerOnce('reset');
     const app = await deliverTo(receiver);
@@ -101,7 +101,7 @@ describe('the test receiver', () => {
     await receiver.close();
   });
 
-  it('says what has arrived when the rest does not', async () => {
+  it('says what has arrived if the rest does not', async () => {
     const receiver = await start();
     await fetch(`${receiver.url}hooks?a=1`, { method: 'POST' });
     await expect(receiver.waitFor(2, { timeout: 1 })).rejects.toMatchObject({

@@ -85,7 +85,7 @@ describe('the testing module', () => {
     ]);
   });
 
-  it('records what the providers of the module record, with their decorators', async () => {
+  it('records the calls of providers and of their decorators', async () => {
     const { module, recorded } = await start({}, [Orders]);
     module.get(Orders).complete(9);
     module.get(Orders).cancel('u2');
@@ -96,7 +96,7 @@ describe('the testing module', () => {
     expect(recorded.messages).toEqual([]);
   });
 
-  it('injects sources by their names, and records which one spoke', async () => {
+  it('injects sources by their names, and records the source of each message', async () => {
     const sources = ['web', 'mobile'].map((name) => ({ name, writeKey: `wk_${name}` }));
     const { module, analytics, recorded } = await start({ sources }, [Push]);
     module.get(Push).mobile.page({ userId: 'u1', name: 'Home' });
@@ -121,7 +121,7 @@ describe('the testing module', () => {
     expect(recorded.messages).toEqual([]);
   });
 
-  it('refuses a group in the context that cannot be a tenant, where it says whose event a message is', async () => {
+  it('refuses a `groupId` in the context that cannot be a tenant, if it says whose event a message is', async () => {
     const call = { userId: 'u1', event: 'Numbered', context: { groupId: 42 } };
     const { analytics, recorded } = await start({ destinations: { encryptionKey: false } });
     expect(() => analytics.track(call)).toThrow(
@@ -134,7 +134,7 @@ describe('the testing module', () => {
     expect(without.recorded.messages).toHaveLength(1);
   });
 
-  it('keeps to schemas, `beforeSend`, the filter of a source and `integrations`', async () => {
+  it('applies schemas, `beforeSend`, the filter of a source and `integrations`', async () => {
     const { analytics, recorded } = await start({
       sources: [{ name: 'web', writeKey: 'wk', schema: { 'Debug Event': false } }],
       events: defineEvents({ 'Order Completed': z.object({ total: z.number() }) }),
@@ -176,14 +176,14 @@ describe('the testing module', () => {
         ],
       },
     ],
-  ])('records what only %s would get', async (_, options) => {
+  ])('records messages that only %s would get', async (_, options) => {
     const { analytics, recorded } = await start({ ...options, sources });
     analytics.source('mobile').tenant('acme').track({ userId: 'u1', event: 'Order Completed' });
     analytics.source('web').track({ userId: 'u1', event: 'Order Completed' });
     expect(recorded.messages.map(({ source }) => source)).toEqual(['mobile', 'web']);
   });
 
-  it('records nothing of a source that no destination is connected to', async () => {
+  it('records nothing of a source to which no destination is connected', async () => {
     const { analytics, recorded } = await start({ sources, webhooks: ofTheWeb });
     analytics.source('mobile').track({ userId: 'u1', event: 'Order Completed' });
     expect(recorded.messages).toEqual([]);
@@ -202,7 +202,7 @@ describe('the testing module', () => {
     );
   });
 
-  it('records the same fields of a call in a transaction as of any other', async () => {
+  it('records the same fields for a call in a transaction as for any other call', async () => {
     const { analytics, recorded } = await start();
     const executor = { query: () => Promise.resolve() };
     const tenant = analytics.tenant('acme');
@@ -217,7 +217,7 @@ describe('the testing module', () => {
     expect(deletionInTransaction).toEqual({ ...deletion, messageId: expect.any(String) });
   });
 
-  it('answers flush at once, with what was recorded since the last one', async () => {
+  it('answers a flush at once, with the messages that were recorded since the last flush', async () => {
     const { analytics } = await start();
     analytics.track({ userId: 'u1', event: 'A' });
     analytics.track({ userId: 'u1', event: 'B' });
@@ -270,7 +270,7 @@ describe('the testing module', () => {
     );
   });
 
-  it('needs no timer: all of it works while time stands still', async () => {
+  it('needs no timers, and works while time stands still', async () => {
     jest.useFakeTimers();
     const { module, analytics, recorded } = await start();
     analytics.track({ userId: 'u1', event: 'Order Completed' });
@@ -282,7 +282,7 @@ describe('the testing module', () => {
 });
 
 describe('waitFor', () => {
-  it('says what is missing in a test with fake timers, too', async () => {
+  it('says what is missing even in a test with fake timers', async () => {
     const { analytics, recorded } = await start();
     analytics.track({ userId: 'u1', event: 'Order Completed' });
     jest.useFakeTimers();
@@ -292,7 +292,7 @@ describe('waitFor', () => {
     });
   });
 
-  it('resolves to what is there, and to what comes', async () => {
+  it('resolves to messages that have been recorded, and to later ones', async () => {
     const { module, recorded } = await start({}, [Orders]);
     const later = recorded.waitFor('Order Completed');
     module.get(Orders).complete(9);
@@ -320,7 +320,7 @@ describe('waitFor', () => {
     );
   });
 
-  it('rejects with the error of its own function, which costs the application nothing', async () => {
+  it('rejects with the error of its own function, without an effect on the application', async () => {
     const { analytics, recorded } = await start();
     const waiting = recorded.waitFor(() => {
       throw new RangeError('my mistake');

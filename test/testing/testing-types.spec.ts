@@ -15,7 +15,7 @@ const DECLARED = `
 `;
 const JEST = "import { expect } from '@jest/globals';";
 
-describe('what is recorded', () => {
+describe('a recorded event', () => {
   it('is typed by the declared events, as it is sent', () => {
     expect(
       problemsOf(`${DECLARED}
@@ -34,7 +34,7 @@ describe('what is recorded', () => {
     expect(problemsOf(wrong)).toHaveLength(2);
   });
 
-  it('may be any event with any properties while none is declared', () => {
+  it('may be any event with any properties while no event is declared', () => {
     expect(
       problemsOf(`
         import { RecordedAnalytics } from 'nestjs-analytics/testing';

@@ -1,4 +1,4 @@
-/** What calls take as fields, and what does not compile: it would throw. Nothing here is run. */
+/** Fields that calls take, and fields that do not compile because they would throw. Nothing here is run. */
 import type { AnalyticsService, TransactionalAnalytics } from '../../src/index.js';
 
 interface Order {
@@ -34,7 +34,7 @@ export function callWithFields(analytics: AnalyticsService, order: Order, unknow
   analytics.tenant('t1').identify({ userId, traits: record });
 }
 
-/** As a wrapper of an application's own does. */
+/** Calls the service as a wrapper in an application does. */
 export function callGenerically<T extends object>(analytics: AnalyticsService, fields: T): T {
   analytics.track({ userId: 'u1', event: 'Order Completed', properties: fields });
   return fields;
@@ -46,7 +46,7 @@ export function callWithoutFields(analytics: AnalyticsService, stored: Transacti
   const load = (): Promise<Order> => Promise.resolve({ id: 'o1', total: 1 });
   // @ts-expect-error an array has no fields
   analytics.track({ userId, event, properties: [] });
-  // @ts-expect-error nor has one of orders
+  // @ts-expect-error an array of orders has no fields
   analytics.track({ userId, event, properties: [{ id: 'o1' }] });
   // @ts-expect-error a promise was not awaited
   analytics.track({ userId, event, properties: load() });
@@ -54,22 +54,22 @@ export function callWithoutFields(analytics: AnalyticsService, stored: Transacti
   analytics.track({ userId, event, properties: load });
   // @ts-expect-error a date has no fields
   analytics.track({ userId, event, context: new Date() });
-  // @ts-expect-error nor has a map
+  // @ts-expect-error a map has no fields
   analytics.identify({ userId, traits: new Map([['plan', 'pro']]) });
-  // @ts-expect-error nor has a set
+  // @ts-expect-error a set has no fields
   analytics.group({ userId, groupId: 'g1', traits: new Set(['pro']) });
   // @ts-expect-error an array has no fields
   analytics.page({ userId, properties: [] });
-  // @ts-expect-error nor as traits
+  // @ts-expect-error an array has no fields as traits either
   analytics.page({ userId, traits: [] });
-  // @ts-expect-error nor has binary data
+  // @ts-expect-error binary data has no fields
   analytics.screen({ userId, properties: Buffer.from('{}') });
   // @ts-expect-error an array has no fields
   analytics.alias({ userId, previousId: 'a1', context: [] });
-  // @ts-expect-error nor for a source
+  // @ts-expect-error the same holds for a source
   analytics.source('web').track({ userId, event, properties: [] });
-  // @ts-expect-error nor for a tenant
+  // @ts-expect-error the same holds for a tenant
   analytics.tenant('t1').identify({ userId, traits: [] });
-  // @ts-expect-error nor in a transaction
+  // @ts-expect-error the same holds in a transaction
   void stored.track({ userId, event, properties: [] });
 }

@@ -1,4 +1,4 @@
-/** The union of the codes is that of the classes: none is missing, and none has no class. Nothing here is run. */
+/** Checks that the union of codes matches the error classes: no code and no class is missing. Nothing here is run. */
 import type * as audience from '../../src/errors/audience.errors.js';
 import type * as consoleErrors from '../../src/errors/console.errors.js';
 import type * as delivery from '../../src/errors/delivery.errors.js';
@@ -34,7 +34,7 @@ type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false;
 
 export const isComplete: Same<Classes, AnalyticsErrorCode> = true;
 
-/** A reader branches on it, and the compiler knows whether a code is left. */
+/** Branches on a code as an application does. The compiler refuses a code that does not exist. */
 export function isOfACall(code: AnalyticsErrorCode): boolean {
   // @ts-expect-error no error has this code
   if (code === 'NO_SUCH_CODE') return false;

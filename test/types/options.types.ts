@@ -1,4 +1,4 @@
-/** What `forRoot` and `forRootAsync` take, and what does not compile. Nothing here is run. */
+/** Options that `forRoot` and `forRootAsync` take, and options that do not compile. Nothing here is run. */
 import { AnalyticsModule, type AnalyticsModuleOptions } from '../../src/index.js';
 
 const webhooks = { urls: ['https://hooks.example.com/events'] };
@@ -22,13 +22,13 @@ export function importWithout(key: string | undefined): unknown[] {
     AnalyticsModule.forRoot(),
     // @ts-expect-error neither a write key nor sources
     AnalyticsModule.forRoot({ webhooks }),
-    // @ts-expect-error both of them
+    // @ts-expect-error a write key and sources
     AnalyticsModule.forRoot({ writeKey: 'wk', sources }),
     // @ts-expect-error a variable that may be unset
     AnalyticsModule.forRoot({ writeKey: key }),
-    // @ts-expect-error neither, from a factory
+    // @ts-expect-error neither a write key nor sources, from a factory
     AnalyticsModule.forRootAsync({ useFactory: () => ({ webhooks }) }),
-    // @ts-expect-error both, from a factory
+    // @ts-expect-error a write key and sources, from a factory
     AnalyticsModule.forRootAsync({ useFactory: () => ({ writeKey: 'wk', sources }) }),
     // @ts-expect-error an extra is a boolean
     AnalyticsModule.forRoot({ writeKey: 'wk', worker: 'no' }),

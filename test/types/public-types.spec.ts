@@ -4,7 +4,7 @@ import { describe, expect, it } from '@jest/globals';
 const INDEX = new URL('../../dist/esm/index.d.ts', import.meta.url);
 const SPECIFIER = /(?:from|import)\s*\(?\s*['"]([^'"]+)['"]/g;
 
-/** The packages that the public types name, in every declaration that can be reached from the index. */
+/** Resolves to the packages that the public types name in all declarations that the index reaches. */
 async function packagesNamed(): Promise<Set<string>> {
   const packages = new Set<string>();
   const files = [INDEX];
@@ -21,7 +21,7 @@ async function packagesNamed(): Promise<Set<string>> {
 }
 
 describe('the public types', () => {
-  it('name no package that is an optional peer, which an application may not have', async () => {
+  it('name no package that is an optional peer dependency, which an application may lack', async () => {
     const packages = await packagesNamed();
     expect(packages).toContain('bullmq');
     for (const optional of ['ioredis', 'pg', '@electric-sql/pglite'])

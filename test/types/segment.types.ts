@@ -1,6 +1,6 @@
 /**
- * Whoever moves over from `@segment/analytics-node` changes an import: this compiles as long as its calls
- * are ours. Nothing here is run.
+ * An application moves over from `@segment/analytics-node` by changing an import. This file compiles as long as the
+ * calls are the same. Nothing here is run.
  */
 import type {
   AliasParams,
@@ -12,7 +12,7 @@ import type {
 } from '@segment/analytics-node';
 import type { AnalyticsService } from '../../src/index.js';
 
-/** What the other client is called with; its `screen` takes what its `page` does. */
+/** Parameters of the other client's calls. Its `screen` takes the same parameters as its `page`. */
 export interface SegmentCalls {
   identify: IdentifyParams;
   track: TrackParams;
@@ -67,7 +67,7 @@ export function callAsDocumented(analytics: AnalyticsService): void {
 export function callWithoutWhatIsRequired(analytics: AnalyticsService): void {
   // @ts-expect-error a user or an anonymous user is required
   analytics.track({ event: 'Item Purchased' });
-  // @ts-expect-error a track call is of an event
+  // @ts-expect-error a track call has an event
   analytics.track({ userId: '019mr8mf4r' });
   // @ts-expect-error ids are strings
   analytics.identify({ userId: 42 });

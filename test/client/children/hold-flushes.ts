@@ -4,7 +4,7 @@ import { clientUnderTest } from '../client-under-test.js';
 const FLUSHES = 10_000;
 const MEBIBYTE = 2 ** 20;
 
-/** Bytes that so many flushes add that time out one after the other, a message each, while the queue hangs. */
+/** Bytes that the flushes add if they time out one after another, with a message each, while the queue hangs. */
 async function oneAfterTheOther(): Promise<number> {
   const { client, clock, queue, track } = clientUnderTest();
   queue.delay = Infinity;
@@ -23,7 +23,7 @@ async function oneAfterTheOther(): Promise<number> {
   return after - before;
 }
 
-/** The same for flushes that all wait at once. */
+/** Bytes that the flushes add if they all wait at once. */
 async function allAtOnce(): Promise<number> {
   const { client, queue, track } = clientUnderTest();
   queue.delay = Infinity;

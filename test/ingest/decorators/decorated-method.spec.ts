@@ -17,7 +17,7 @@ class Jobs {
   readonly failing = new Error('no paper');
   readonly query = new LazyQuery();
   readonly lazyPromise = new LazyPromise(() => undefined);
-  /** As tools that trace promises leave them. */
+  /** A promise as tools that trace promises patch it. */
   readonly patched = Object.defineProperty(Promise.resolve('patched'), 'then', {
     value: Reflect.get(Promise.prototype, 'then') as unknown,
   });
@@ -89,13 +89,13 @@ async function startJobs(): Promise<{ jobs: Jobs; logs: Logs; events: () => unkn
 }
 
 describe('a decorated method', () => {
-  it('returns what it returns at once, and is recorded with it', async () => {
+  it('returns its result at once, and is recorded with it', async () => {
     const { jobs, events } = await startJobs();
     expect(jobs.returns('print')).toBe('job print');
     expect(events()).toEqual([['Returned', 'job print']]);
   });
 
-  it('throws the very error that it throws, and at once', async () => {
+  it('throws its own error at once, and is recorded as failed', async () => {
     const { jobs, events } = await startJobs();
     expect(() => {
       jobs.throws();
@@ -103,7 +103,7 @@ describe('a decorated method', () => {
     expect(events()).toEqual([['Thrown']]);
   });
 
-  it('returns its own promise, not one derived from it', async () => {
+  it('returns its own promise, not a derived one', async () => {
     const { jobs, events } = await startJobs();
     const promise = jobs.resolves();
     expect(promise).toBe(jobs.started);
@@ -122,13 +122,13 @@ describe('a decorated method', () => {
     expect(order).toEqual(['bare, before', 'decorated', 'bare, after']);
   });
 
-  it('rejects with the very error that it rejects with', async () => {
+  it('rejects with its own error, and is recorded as failed', async () => {
     const { jobs, events } = await startJobs();
     await expect(jobs.rejects()).rejects.toBe(jobs.failing);
     expect(events()).toEqual([['Rejected']]);
   });
 
-  it('may return a query, which is not run for it, and is recorded with what it brings when somebody awaits it', async () => {
+  it('may return a query, which it does not run, and is recorded with the result once somebody awaits the query', async () => {
     const { jobs, events } = await startJobs();
     const query = jobs.asks();
     expect(query).toBe(jobs.query);
@@ -137,7 +137,7 @@ describe('a decorated method', () => {
     expect([query.runs, events()]).toEqual([1, [['Asked', 'rows']]]);
   });
 
-  it('may return a promise that starts to work when it is awaited, which is not started for it', async () => {
+  it('may return a lazy promise, which it does not start, and is recorded once somebody awaits the promise', async () => {
     const { jobs, events } = await startJobs();
     const promise = jobs.requests();
     expect(promise).toBe(jobs.lazyPromise);
@@ -149,7 +149,7 @@ describe('a decorated method', () => {
   it.each([
     ['awaited', async (promise: Promise<string>) => await promise],
     ['given a `finally`', (promise: Promise<string>) => promise.finally(() => undefined)],
-  ])('may return a promise with a `then` of its own, which is recorded when it is %s', async (_, use) => {
+  ])('may return a promise with its own `then`, and is recorded when that is %s', async (_, use) => {
     const { jobs, events } = await startJobs();
     const promise = jobs.traces();
     expect(promise).toBe(jobs.patched);
@@ -165,7 +165,7 @@ describe('a decorated method', () => {
     expect([query.runs, events()]).toEqual([2, [['Asked', 'rows']]]);
   });
 
-  it('is recorded for each call that returned the same query', async () => {
+  it('is recorded once for each call that returned the same query', async () => {
     const { jobs, events } = await startJobs();
     jobs.asks();
     await jobs.asks();
@@ -175,7 +175,7 @@ describe('a decorated method', () => {
     ]);
   });
 
-  it('may return a query that fails, which is recorded and rejects with its error', async () => {
+  it('is recorded as failed if its query rejects, which keeps its own error', async () => {
     const { jobs, events } = await startJobs();
     jobs.query.failure = jobs.failing;
     await expect(jobs.asks()).rejects.toBe(jobs.failing);
@@ -185,14 +185,14 @@ describe('a decorated method', () => {
   it.each([
     ['catch', (query: LazyQuery) => query.catch((error: unknown) => error)],
     ['finally', (query: LazyQuery) => query.finally(() => undefined).catch((error: unknown) => error)],
-  ])('is recorded where its query is run by a %s of its own', async (_, run) => {
+  ])("is recorded if its query is run by a `%s` of the query's own", async (_, run) => {
     const { jobs, events } = await startJobs();
     jobs.query.failure = jobs.failing;
     await expect(run(jobs.asks())).resolves.toBe(jobs.failing);
     expect([jobs.query.runs, events()]).toEqual([1, [['Not asked', 'Error: no paper']]]);
   });
 
-  it('keeps no more than a thousand calls in memory for a query that nobody awaits: further ones are recorded at once', async () => {
+  it('keeps at most a thousand calls in memory for a query that nobody awaits, and records further calls at once', async () => {
     const { jobs, events } = await startJobs();
     for (let n = 0; n < 1_002; n++) jobs.asks();
     expect(events()).toHaveLength(2);
@@ -200,14 +200,14 @@ describe('a decorated method', () => {
     expect(events()).toHaveLength(1_002);
   });
 
-  it('counts a frozen query as the result itself', async () => {
+  it('is recorded at once if its query is frozen, with the query itself as the result', async () => {
     const { jobs, events } = await startJobs();
     Object.freeze(jobs.query);
     jobs.asks();
     expect(events()).toEqual([['Asked', { runs: 0 }]]);
   });
 
-  it('may be a generator, which is the result itself and is recorded before it runs', async () => {
+  it('may be a generator function, and is recorded with the generator before that runs', async () => {
     const { jobs, events } = await startJobs();
     const [list, laterList] = [jobs.lists(), jobs.listsLater()];
     expect(events()).toEqual([['Listed', true], ['Listed later']]);
@@ -217,7 +217,7 @@ describe('a decorated method', () => {
     expect(events()).toHaveLength(3);
   });
 
-  it('may have several decorators, which are recorded in the order in which they are written', async () => {
+  it('is recorded for each of its decorators, in the order in which they are written', async () => {
     const { jobs, events } = await startJobs();
     jobs.thrice();
     expect(events()).toEqual([['First'], ['Second'], ['Third']]);
@@ -229,7 +229,7 @@ describe('a decorated method', () => {
     expect(method).toHaveLength(1);
   });
 
-  it('leaves no trace on the object', async () => {
+  it('adds no property to its object', async () => {
     const { jobs } = await startJobs();
     expect(Reflect.ownKeys(Object.assign({}, jobs))).toEqual(Reflect.ownKeys(new Jobs()));
   });
@@ -272,13 +272,13 @@ class Office {
 }
 
 describe('a decorated method of a provider', () => {
-  it('is recorded where a subclass inherits it', async () => {
+  it('is recorded if a subclass inherits it', async () => {
     const app = await apps.start({ providers: [Parcels] });
     expect(app.get(Parcels).ship()).toBe('shipped');
     expect(app.events).toEqual(['Shipped']);
   });
 
-  it('is recorded twice where a decorated override calls a decorated original', async () => {
+  it('is recorded twice if a decorated override calls a decorated original', async () => {
     const app = await apps.start({ providers: [Letters] });
     expect(app.get(Letters).ship()).toBe('shipped by letter');
     expect(app.events).toEqual(['Shipped', 'Letter shipped']);
@@ -292,7 +292,7 @@ describe('a decorated method of a provider', () => {
     expect(app.events).toEqual(['Shipped', 'Shipped']);
   });
 
-  it('is recorded by the application that its object belongs to, where there are two', async () => {
+  it('is recorded only by the application that its object belongs to', async () => {
     const one = await apps.start({ providers: [Parcels] });
     const other = await apps.start({ providers: [Parcels] });
     other.get(Parcels).ship();
@@ -300,7 +300,7 @@ describe('a decorated method of a provider', () => {
     expect(other.events).toEqual(['Shipped']);
   });
 
-  it('just runs where the module is absent', async () => {
+  it('just runs if the application does not import the module', async () => {
     const app = await apps.start({ providers: [Parcels], withoutAnalytics: true });
     expect(app.get(Parcels).ship()).toBe('shipped');
   });
@@ -314,7 +314,7 @@ describe('a decorated method of a provider', () => {
     expect(app.events).toEqual([]);
   });
 
-  it('may belong to what the options of the module are made of', async () => {
+  it('just runs while the options of the module are made with it, and is recorded afterwards', async () => {
     const events: string[] = [];
     const app = await apps.start({
       withoutAnalytics: true,

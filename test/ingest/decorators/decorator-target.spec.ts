@@ -7,7 +7,7 @@ import { DecoratedApps } from './support/decorated-app.js';
 
 const apps = DecoratedApps.forThisFile();
 
-/** Compiles code as an application might, unlike this one, and runs it with the decorator. */
+/** Compiles code with compiler options that an application might have, and runs it with the decorator. */
 function run(code: string, experimentalDecorators: boolean): void {
   const { outputText } = ts.transpileModule(code, {
     compilerOptions: { experimentalDecorators, target: ts.ScriptTarget.ES2022 },
@@ -17,7 +17,7 @@ function run(code: string, experimentalDecorators: boolean): void {
 
 const TRACK = `@Track('Opened')`;
 
-describe('a decorator where it cannot work', () => {
+describe('a decorator in a place where it cannot work', () => {
   it.each([
     ['a class', `${TRACK} class Shop {}`, 'on the class `Shop`', 'a method of the class'],
     ['an arrow function', `class Shop { ${TRACK} open = () => 1 }`, 'on the property `open`', 'open() { … }'],
@@ -33,7 +33,7 @@ describe('a decorator where it cannot work', () => {
       'on the accessor `open`',
       'on a method',
     ],
-  ])('is refused when the class is defined: on %s', (_name, code, place, remedy) => {
+  ])('is refused on %s when the class is defined', (_name, code, place, remedy) => {
     expect(() => {
       run(code, true);
     }).toThrow(InvalidDecoratorTargetError);
@@ -51,7 +51,7 @@ describe('a decorator where it cannot work', () => {
     ['an arrow function', `class Shop { ${TRACK} open = () => 1 }`, 'on `open`'],
     ['a class', `${TRACK} class Shop {}`, 'on `Shop`'],
   ])(
-    'is refused under standard decorators, with the setting that is missing: on %s',
+    'is refused on %s under standard decorators, with the name of the missing setting',
     (_name, code, place) => {
       expect(() => {
         run(code, false);
@@ -90,7 +90,7 @@ class Unextended {
   }
 }
 
-describe('an object that takes no further property', () => {
+describe('an object that takes no further properties', () => {
   it.each([Frozen, Unextended])('is constructed by Nest, and its methods are recorded: %p', async (type) => {
     const app = await apps.start({ providers: [type] });
     const shop = app.get<Frozen | Unextended>(type);

@@ -18,7 +18,7 @@ class OrdersController {
   }
 }
 
-it('an event of a decorated handler is delivered with the context of its request, for the source it names', async () => {
+it('delivers the event of a decorated handler with the context of its request, for the source that the decorator names', async () => {
   const server = await Receiver.start();
   const web = await Receiver.start();
   const app = await apps.start({

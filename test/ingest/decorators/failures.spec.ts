@@ -80,7 +80,7 @@ class Fragile implements OnModuleInit {
 
 const start = (): Promise<DecoratedApp> => apps.start({ providers: [Fragile] });
 
-describe('what goes wrong in recording', () => {
+describe('a failure to record a call', () => {
   it.each([
     [
       'an option that throws',
@@ -98,7 +98,7 @@ describe('what goes wrong in recording', () => {
     ['an invalid message', (fragile: Fragile) => fragile.invalid(), 'done', /Expected `groupId`/],
     ['a message that is too large', (fragile: Fragile) => fragile.large(), 'done', /32,?768/],
     ['a source that is unknown', (fragile: Fragile) => fragile.elsewhere(), 'done', /"elsewhere"/],
-  ] as const)('is logged once, and the method returns as ever: %s', async (_name, call, result, text) => {
+  ] as const)('is logged once, and the method returns as usual: %s', async (_name, call, result, text) => {
     const app = await start();
     expect(call(app.get(Fragile))).toBe(result);
     expect(call(app.get(Fragile))).toBe(result);
@@ -107,13 +107,13 @@ describe('what goes wrong in recording', () => {
     expect(warnings.join()).not.toContain('secret');
   });
 
-  it('leaves the promise of the method as it is', async () => {
+  it('does not change the promise of the method', async () => {
     const app = await start();
     await expect(app.get(Fragile).resolverThrowsLater()).resolves.toBe('done');
     expect(app.logs.about('Fragile.resolverThrowsLater')).toHaveLength(1);
   });
 
-  it('is no matter of the method after the application has closed', async () => {
+  it('is logged after the application has closed, and the method returns as usual', async () => {
     const app = await start();
     const fragile = app.get(Fragile);
     await app.nest.close();
@@ -121,15 +121,15 @@ describe('what goes wrong in recording', () => {
     expect(app.logs.about('Fragile.works')).toEqual([expect.stringContaining('was not recorded')]);
   });
 
-  it('is nothing before the module is ready: a method just runs in a constructor', async () => {
+  it('cannot occur in a constructor, where a decorated method just runs', async () => {
     const app = await start();
     expect(app.get(Fragile).early).toEqual(['done', 'done']);
     expect(app.events).toEqual(['Worked']);
   });
 });
 
-describeRedis('on a Redis of its own', () => {
-  it('a method runs as ever while the queue cannot be reached, and its event arrives later', async () => {
+describeRedis('a decorated method on a Redis of its own', () => {
+  it('runs as usual while the queue cannot be reached, and its event is queued later', async () => {
     const server = await RedisServer.create({ appendOnly: true });
     const app = await apps.start({
       providers: [Fragile],

@@ -56,7 +56,7 @@ describe('requests whose calls are not in the queue yet', () => {
     return (await server.analytics.flush({ timeout: 0 })).pending;
   }
 
-  it('are not held while their destinations are looked up', async () => {
+  it('are not kept in memory while their destinations are looked up', async () => {
     const server = await start(new SilentStore());
     await post(server, {});
     const before = await heldBytes();
@@ -66,7 +66,7 @@ describe('requests whose calls are not in the queue yet', () => {
     expect(held).toBeLessThan(2_000_000);
   });
 
-  it('are not held while their calls wait to be batched', async () => {
+  it('are not kept in memory while their calls wait to be batched', async () => {
     const server = await start(ALL_TENANTS);
     await post(server, {});
     await until(async () => (await pending(server)) === 0 || undefined);

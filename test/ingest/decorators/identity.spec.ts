@@ -39,7 +39,7 @@ class AccountController {
   @Get()
   @Track('Opened')
   open(): void {
-    // That it was called is the event.
+    // The call itself is the event.
   }
 
   @Get('orders/:customer')
@@ -59,7 +59,7 @@ class AccountController {
   @Get('merge')
   @Alias()
   merge(): void {
-    // That it was called is the event.
+    // The call itself is the event.
   }
 }
 
@@ -94,13 +94,13 @@ describe('who a message is about', () => {
       { userId: 'u1', anonymousId: undefined },
     ],
     ['both', { 'x-user': '{"id":"u1"}', 'x-anonymous-id': 'a1' }, { userId: 'u1', anonymousId: 'a1' }],
-  ])('is told by the request: %s', async (_name, headers, identity) => {
+  ])('is taken from the request: %s', async (_name, headers, identity) => {
     const app = await start();
     await app.request('/', { headers });
     expect(app.messages).toEqual([expect.objectContaining(identity)]);
   });
 
-  it('is told by the option `identity`, which sees the request after its guards', async () => {
+  it('is taken from the option `identity`, which sees the request after its guards', async () => {
     const app = await start({
       identity: ({ type, request, host }) => ({
         userId: `${type} ${host.switchToHttp().getRequest<{ user: { id: string } }>().user.id}`,
@@ -121,13 +121,13 @@ describe('who a message is about', () => {
       (context) => ({ userId: `user ${defaultIdentity(context).userId}` }),
       { userId: 'user u1', anonymousId: 'a1' },
     ],
-  ])('is told by the option `identity` over the default: %s', async (_name, identity, expected) => {
+  ])('may be overridden by the option `identity`: %s', async (_name, identity, expected) => {
     const app = await start({ identity });
     await app.request('/', { headers: { 'x-user': '{"id":"u1"}', cookie: 'ajs_anonymous_id=a1' } });
     expect(app.messages).toEqual([expect.objectContaining(expected)]);
   });
 
-  it('is nobody where `identity` returns nothing, or a promise', async () => {
+  it('is unknown if `identity` returns nothing or a promise', async () => {
     for (const [identity, text] of [
       [() => undefined, 'no `userId` and no `anonymousId`'],
       [() => Promise.reject(new Error('late')), '`identity` to return an object, got a promise'],
@@ -139,13 +139,13 @@ describe('who a message is about', () => {
     }
   });
 
-  it('is the one that the decorator names, with nothing of the one who made the request', async () => {
+  it('is the user that the decorator names, without any id of the sender of the request', async () => {
     const app = await start();
     await app.request('/orders/u7', { headers: { 'x-user': '{"id":"admin"}', 'x-anonymous-id': 'a1' } });
     expect(app.messages).toEqual([expect.objectContaining({ userId: 'u7', anonymousId: undefined })]);
   });
 
-  it('is the one who made the request where the decorator names none', async () => {
+  it('is the sender of the request if the decorator names nobody', async () => {
     const app = await start();
     await app.request('/orders/none', { headers: { 'x-user': '{"id":"u1"}' } });
     expect(app.messages).toEqual([expect.objectContaining({ userId: 'u1' })]);
@@ -163,7 +163,7 @@ describe('who a message is about', () => {
     expect(app.messages.at(-1)).toMatchObject({ type: 'alias', userId: 'u1', previousId: 'a1' });
   });
 
-  it('must be known: else the message is dropped, with one warning that names the method', async () => {
+  it('must be known: otherwise the message is dropped, with one warning that names the method', async () => {
     const app = await start();
     await app.request('/');
     await app.request('/');

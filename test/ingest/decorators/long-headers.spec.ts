@@ -8,9 +8,9 @@ import { Stage, webhooksTo } from '../../support/stage.js';
 import { DecoratedApps } from './support/decorated-app.js';
 
 const MAX_MESSAGE_BYTES = 32_768;
-/** With what the application and a common browser add, it has room in a message. */
+/** Leaves room in a message for what the application and a common browser add. */
 const LARGE = { text: 'x'.repeat(32_000) };
-/** What the request says as well. */
+/** Context that the request gives as well. */
 const OWN = { ip: '127.0.0.1' };
 const LONG = 'x'.repeat(2_000);
 const STRANGER = { 'user-agent': LONG, referer: LONG, 'accept-language': LONG };
@@ -65,7 +65,7 @@ const apps = DecoratedApps.forThisFile();
 describe.each([
   ['', {}],
   [' that its `beforeSend` has seen', { beforeSend: (message: unknown) => message as never }],
-])("a full message of a host's own%s", (_case, hooks) => {
+])('a message of nearly 32 KB from the host itself%s', (_case, hooks) => {
   const stage = new Stage();
 
   async function delivered(receiver: Receiver, count: number): Promise<ReceivedMessage[]> {
@@ -74,7 +74,7 @@ describe.each([
     return requests.map(messageIn);
   }
 
-  it('is sent whatever the headers of a request are, which it lacks where it has no room for them', async () => {
+  it('is sent whatever the headers of the request are, but without headers for which it has no room', async () => {
     const receiver = await stage.receiver();
     const analytics = { webhooks: webhooksTo(receiver), flushAt: 1, beforeSend: undefined, ...hooks };
     const app = await apps.start({ ...SHOP, analytics });
@@ -99,7 +99,7 @@ describe.each([
     expect(app.logs.about('32 KB')).toEqual([]);
   });
 
-  it('is stored in a transaction all the same', async () => {
+  it('is stored in a transaction in the same way', async () => {
     const imports = [AnalyticsTestingModule.forRoot({ ...hooks })];
     const app = await apps.start({ ...SHOP, withoutAnalytics: true, imports });
     const recorded = app.get(RecordedAnalytics);
@@ -109,7 +109,7 @@ describe.each([
     expect(paid.map(({ context }) => context.userAgent)).toEqual([undefined, 'Firefox']);
   });
 
-  it('is refused where the headers that it has no room for say whose event it is', async () => {
+  it('is refused if the headers for which it has no room decide whose event it is', async () => {
     const receiver = await stage.receiver();
     const destinations = {
       encryptionKey: false as const,
@@ -123,7 +123,7 @@ describe.each([
     expect(await delivered(receiver, 1)).toHaveLength(1);
   });
 
-  it('is refused where it is too large by itself, and says by how much', async () => {
+  it('is refused if it is too large by itself, and its size is logged', async () => {
     const receiver = await stage.receiver();
     const analytics = { webhooks: webhooksTo(receiver), beforeSend: undefined, ...hooks };
     const app = await apps.start({ ...SHOP, analytics });

@@ -23,7 +23,7 @@ class Orders {
   }
 }
 
-/** As everyone mocks in Nest: with what the test needs, and nothing else. */
+/** Starts an application with a mock as is usual in Nest: it has only the methods that the test needs. */
 async function start(
   analytics: Partial<AnalyticsModuleOptions> = {},
 ): Promise<{ app: DecoratedApp; mocked: unknown[] }> {
@@ -39,7 +39,7 @@ async function start(
 }
 
 describe('an application in which a test replaces `AnalyticsService`', () => {
-  it('starts, records, serves and closes without a method of the mock', async () => {
+  it('starts, records, serves and closes without calling a method that the mock lacks', async () => {
     const { app } = await start({ audiences: { source: 'default' } });
     expect(app.get(Orders).complete()).toBe('done');
     await app.request('/v1/track', {
@@ -55,14 +55,14 @@ describe('an application in which a test replaces `AnalyticsService`', () => {
     expect(app.logs.errors).toEqual([]);
   });
 
-  it('has the mock where the service is injected, and its decorators go on recording', async () => {
+  it('injects the mock, while its decorators go on recording', async () => {
     const { app, mocked } = await start();
     app.get(Orders).complete();
     expect(mocked).toEqual([{ userId: 'u1', event: 'Order Counted' }]);
     expect(app.events).toEqual(['Order Completed']);
   });
 
-  it('sends nothing of its decorators with `enabled: false`, which still shows it to `beforeSend`', async () => {
+  it('sends no events of its decorators with `enabled: false`, but still shows them to `beforeSend`', async () => {
     const { app } = await start({ enabled: false, webhooks: { urls: ['https://hooks.example.com'] } });
     app.get(Orders).complete();
     expect(app.events).toEqual(['Order Completed']);

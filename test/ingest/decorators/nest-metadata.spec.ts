@@ -113,7 +113,7 @@ const PROVIDERS = [RoleGuard, WrapInterceptor];
 describe.each([
   ['above', DecoratedFirst, 'first'],
   ['below', DecoratedLast, 'last'],
-] as const)("a decorator %s all of Nest's own", (_where, controller, path) => {
+] as const)("a decorator %s all of Nest's own decorators", (_where, controller, path) => {
   it('leaves the route, its guards, pipes, interceptors and headers as they are', async () => {
     const app = await apps.start({ controllers: [controller], providers: PROVIDERS });
     const response = await fetch(await app.url(`/${path}/7`));
@@ -165,8 +165,8 @@ describe('a request-scoped controller', () => {
   });
 });
 
-describe('a decorated handler where the module is absent', () => {
-  it('answers as ever', async () => {
+describe('a decorated handler in an application without the module', () => {
+  it('answers as usual', async () => {
     const app = await apps.start({ controllers: [ScopedController], withoutAnalytics: true });
     await expect(app.request('/scoped')).resolves.toEqual({ status: 200, body: '/scoped' });
   });

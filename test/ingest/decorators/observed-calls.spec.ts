@@ -117,13 +117,13 @@ async function start(): Promise<{ streams: Streams; app: DecoratedApp; events: (
   return { streams: app.get(Streams), app, events };
 }
 
-/** RxJS deprecates its own list, and tells only whether there is anybody. */
+/** Returns the number of observers, for which RxJS has only a deprecated list. */
 function observersOf(subject: Subject<number>): number {
   return (Reflect.get(subject, 'observers') as unknown[]).length;
 }
 
 describe('a decorated method that returns an Observable', () => {
-  it('returns the very object, whatever kind of Observable it is', async () => {
+  it('returns its own Observable, whatever kind of Observable it is', async () => {
     const { streams } = await start();
     expect(streams.streams()).toBe(streams.numbers);
     expect(streams.sends('u1')).toBe(streams.subject);
@@ -134,7 +134,7 @@ describe('a decorated method that returns an Observable', () => {
     expect(Object.keys(streams.numbers)).toEqual(Object.keys(of(1)));
   });
 
-  it('is recorded with the last value when it completes, once for each subscription', async () => {
+  it('is recorded with the last value when the Observable completes, once for each subscription', async () => {
     const { streams, events } = await start();
     const stream = streams.streams();
     expect(events()).toEqual([]);
@@ -147,13 +147,13 @@ describe('a decorated method that returns an Observable', () => {
     ]);
   });
 
-  it('passes on its error', async () => {
+  it('passes on the error of the Observable, and is recorded as failed', async () => {
     const { streams, events } = await start();
     await expect(lastValueFrom(streams.failsToStream())).rejects.toBe(streams.failing);
     expect(events()).toEqual([['Stream failed']]);
   });
 
-  it('is recorded when the Observable ends, where a promise resolves to it', async () => {
+  it('is recorded when the Observable ends, even if a promise resolves to it', async () => {
     const { streams, events } = await start();
     const stream = await streams.streamsLater();
     expect(stream).toBe(streams.numbers);
@@ -167,13 +167,13 @@ describe('a decorated method that returns an Observable', () => {
     ]);
   });
 
-  it('is not recorded of a request that fails after the promise of its Observable has resolved', async () => {
+  it('is not recorded if the request fails after the promise of its Observable has resolved', async () => {
     const { app, events } = await start();
     expect(await app.request('/streams', { method: 'POST' })).toMatchObject({ status: 500 });
     expect(events()).toEqual([]);
   });
 
-  it('is not recorded when it is unsubscribed from early', async () => {
+  it('is not recorded if a subscriber unsubscribes early', async () => {
     const { streams, events } = await start();
     const values: number[] = [];
     const subscription = streams.watches().subscribe((value) => values.push(value));
@@ -185,7 +185,7 @@ describe('a decorated method that returns an Observable', () => {
     expect(events()).toEqual([]);
   });
 
-  it('is recorded of a Subject that completes, which works as before', async () => {
+  it('is recorded when its Subject completes, which works as before', async () => {
     const { streams, events } = await start();
     const values: number[] = [];
     streams.changes().subscribe({ next: (value) => values.push(value) });
@@ -195,7 +195,7 @@ describe('a decorated method that returns an Observable', () => {
     expect(events()).toEqual([['Changed', 1]]);
   });
 
-  it('is recorded once for each decorated method that has handed it on', async () => {
+  it('is recorded once for each decorated method that has handed the Observable on', async () => {
     const { streams, events } = await start();
     expect(streams.sendsOn()).toBe(streams.subject);
     const last = lastValueFrom(streams.sendsOn());
@@ -205,13 +205,13 @@ describe('a decorated method that returns an Observable', () => {
     expect(events()).toEqual([['Sent', 5], ['Sent on']]);
   });
 
-  it('is recorded at once where it is frozen, as it cannot be watched', async () => {
+  it('is recorded at once if its Observable is frozen, as that cannot be watched', async () => {
     const { streams, events } = await start();
     streams.freezes();
     expect(events()).toEqual([['Frozen']]);
   });
 
-  it('is recorded for the request that has subscribed, where several share one Subject', async () => {
+  it('is recorded for the request that has subscribed, even if several requests share one Subject', async () => {
     const { streams, app } = await start();
     const users = ['u1', 'u2', 'u3', 'stranger'];
     const responses = users.map((user) => app.request(`/streams/${user}`));

@@ -14,7 +14,7 @@ const apps = DecoratedApps.forThisFile();
 
 const orders = pgTable('orders', { id: text('id').primaryKey() });
 
-/** What runs the queries of a library. */
+/** Creates an order with a query of a library. */
 type Create = (id: string) => PromiseLike<unknown>;
 
 @Injectable()
@@ -63,7 +63,7 @@ describeWith('postgres', PostgresServer.installed, 'a decorated method that retu
   };
 
   it.each(Object.entries(libraries))(
-    '%s is recorded with what it brought, or that it failed',
+    '%s is recorded with the result of the query, or with its failure',
     async (name, open) => {
       const app = await apps.start({ providers: [Orders] });
       const { create, close } = open();

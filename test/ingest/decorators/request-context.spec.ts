@@ -87,7 +87,7 @@ class ShopController {
   @Get('absent')
   @Track('Opened', { userId: 'u1' })
   absent(): Promise<void> {
-    // As a program without types may call it.
+    // A program without types may pass `null`.
     return this.deep.note('Noted', null as unknown as object);
   }
 
@@ -103,7 +103,7 @@ class ShopController {
     return new StreamableFile(Readable.from(this.lines('Zipped')).pipe(new PassThrough()));
   }
 
-  /** Larger than what any stream buffers, so that it is made while it is sent. */
+  /** Yields more than any stream buffers, so that the body is produced while it is sent. */
   private async *lines(event: string): AsyncGenerator<string> {
     for (let line = 0; line < 40; line++) {
       yield 'x'.repeat(32_768);
@@ -115,7 +115,7 @@ class ShopController {
   @UseGuards(NotingGuard)
   @Track('Opened', { userId: 'u1' })
   guarded(): void {
-    // That it was called is the event.
+    // The call itself is the event.
   }
 }
 
@@ -135,8 +135,8 @@ function contextOf(app: DecoratedApp, event: string): JsonObject {
   return context;
 }
 
-describe.each(['express', 'fastify'] as const)('within a decorated handler on %s', (adapter) => {
-  it('every message carries the context of its request, however deep it is made', async () => {
+describe.each(['express', 'fastify'] as const)('a decorated handler on %s', (adapter) => {
+  it('gives every message the context of its request, however deep the call is', async () => {
     const app = await apps.start({ ...SHOP, adapter });
     await app.request('/decorated/Noted?from=mail', { headers: HEADERS });
     const context = {
@@ -154,7 +154,7 @@ describe.each(['express', 'fastify'] as const)('within a decorated handler on %s
     expect(contextOf(app, 'Noted')).toEqual(context);
   });
 
-  it('every message of a transaction carries it, too', async () => {
+  it('gives the messages of a transaction the same context', async () => {
     const outbox = { connection: 'postgres://127.0.0.1/shop' };
     const app = await apps.start({ ...SHOP, adapter, analytics: { outbox } });
     await app.request('/paid', { headers: HEADERS });
@@ -162,7 +162,7 @@ describe.each(['express', 'fastify'] as const)('within a decorated handler on %s
     expect(contextOf(app, 'Paid')).toEqual(contextOf(app, 'Opened'));
   });
 
-  it('requests at the same time are not mixed up', async () => {
+  it('does not mix up requests that run at the same time', async () => {
     const app = await apps.start({ ...SHOP, adapter });
     const names = Array.from({ length: 20 }, (_, index) => `E${index}`);
     await Promise.all(names.map((name) => app.request(`/decorated/${name}`)));
@@ -173,14 +173,14 @@ describe.each(['express', 'fastify'] as const)('within a decorated handler on %s
     );
   });
 
-  it('a stream carries the context of the request in which it was begun, wherever it completes', async () => {
+  it('gives a stream the context of the request in which it began, wherever the stream completes', async () => {
     const app = await apps.start({ ...SHOP, adapter });
     await app.request('/begin', { headers: HEADERS });
     await lastValueFrom(app.get(ShopController).begun);
     expect(contextOf(app, 'Streamed')).toMatchObject({ ip: '127.0.0.1', userAgent: 'Firefox' });
   });
 
-  it.each(['file', 'zipped'])('a body that is made while it is sent keeps its request: %s', async (path) => {
+  it.each(['file', 'zipped'])('keeps the request for a body produced while it is sent: %s', async (path) => {
     const app = await apps.start({ ...SHOP, adapter });
     const { body } = await app.request(`/${path}`, { headers: HEADERS });
     expect(body).toHaveLength(40 * 32_768);
@@ -190,7 +190,7 @@ describe.each(['express', 'fastify'] as const)('within a decorated handler on %s
     }
   });
 
-  it('what a call gives wins over what the request tells', async () => {
+  it('lets the context of a call override that of the request', async () => {
     const app = await apps.start({ ...SHOP, adapter });
     await app.request('/explicit', { headers: HEADERS });
     expect(contextOf(app, 'Opened')).toMatchObject({
@@ -201,13 +201,13 @@ describe.each(['express', 'fastify'] as const)('within a decorated handler on %s
     expect(contextOf(app, 'Noted')).toMatchObject({ ip: '127.0.0.1', locale: 'fr', page: { title: 'Shop' } });
   });
 
-  it('a call whose context is `null` carries that of its request as one without any', async () => {
+  it('treats a call whose context is `null` like a call without a context', async () => {
     const app = await apps.start({ ...SHOP, adapter });
     expect(await app.request('/absent', { headers: HEADERS })).toMatchObject({ status: 200 });
     expect(contextOf(app, 'Noted')).toEqual(contextOf(app, 'Opened'));
   });
 
-  it('what the request tells wins over the default context', async () => {
+  it('lets the context of the request override the default context', async () => {
     const app = await apps.start({
       ...SHOP,
       adapter,
@@ -217,7 +217,7 @@ describe.each(['express', 'fastify'] as const)('within a decorated handler on %s
     expect(contextOf(app, 'Noted')).toMatchObject({ userAgent: 'Firefox', app: { name: 'shop' } });
   });
 
-  it('headers from outside cannot fill a message', async () => {
+  it('does not let headers from outside fill a message', async () => {
     const app = await apps.start({ ...SHOP, adapter });
     const long = 'x'.repeat(5_000);
     await app.request(`/decorated/Noted?${long}`, { headers: { 'user-agent': long, referer: long } });
@@ -227,7 +227,7 @@ describe.each(['express', 'fastify'] as const)('within a decorated handler on %s
   it.each([
     ['quotes', '"'],
     ['letters that take two bytes', 'ä'],
-  ])('headers of %s are cut by their bytes in a message', async (_case, character) => {
+  ])('cuts headers of %s by the bytes that they take in a message', async (_case, character) => {
     const app = await apps.start({ ...SHOP, adapter });
     const long = character.repeat(5_000);
     const headers = { 'user-agent': long, referer: long, 'accept-language': long };
@@ -243,7 +243,7 @@ describe.each(['express', 'fastify'] as const)('within a decorated handler on %s
 describe('the address of a request', () => {
   const headers = { 'x-forwarded-for': '198.51.100.7', 'x-forwarded-host': 'shop.example' };
 
-  it('is the sender of the connection where no proxy is trusted', async () => {
+  it('is that of the connection if no proxy is trusted', async () => {
     const app = await apps.start({ ...SHOP });
     await app.request('/decorated/Noted', { headers });
     expect(contextOf(app, 'Noted')).toMatchObject({ ip: '127.0.0.1' });
@@ -283,7 +283,7 @@ describe('the option `requestContext`', () => {
     expect(known).toEqual(expected);
   });
 
-  it.each(['decorated', 'all'] as const)('%s begins after the guards', async (requestContext) => {
+  it.each(['decorated', 'all'] as const)('%s gives the context after the guards', async (requestContext) => {
     const app = await apps.start({ ...SHOP, analytics: { requestContext } });
     await app.request('/guarded');
     expect('ip' in contextOf(app, 'Guarded')).toBe(false);

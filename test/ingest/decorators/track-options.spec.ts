@@ -121,7 +121,7 @@ describe('the options of a decorator', () => {
     ]);
   });
 
-  it('are those of the call that each decorator makes', async () => {
+  it('fit the kind of call that each decorator records', async () => {
     const { orders, recorded } = await start();
     orders.siblings('Ann');
     expect(recorded()).toEqual([

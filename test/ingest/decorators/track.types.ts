@@ -32,7 +32,7 @@ class Money {
   }
 }
 
-/** What the compiler takes and refuses: the decorators are typed by the methods that they are on. */
+/** Shows what the compiler takes and refuses: decorators are typed by the methods that they decorate. */
 export class Orders {
   @Track('Order Completed', {
     userId: ({ args: [id] }) => id,
@@ -72,13 +72,13 @@ export class Orders {
     this.plain();
   }
 
-  // @ts-expect-error -- nothing is recorded at that moment
+  // @ts-expect-error -- not a moment at which calls are recorded
   @Track('Order Completed', { on: 'failed' })
   wrongMoment(): void {
     this.plain();
   }
 
-  // @ts-expect-error -- functions are synchronous
+  // @ts-expect-error -- functions must be synchronous
   @Track('Order Completed', { userId: () => Promise.resolve('u1') })
   asynchronous(): void {
     this.plain();
@@ -108,7 +108,7 @@ export class Orders {
     return of(this.several());
   }
 
-  // @ts-expect-error -- outside of a request there is none
+  // @ts-expect-error -- outside of a request, `request` is undefined
   @Track('Order Completed', { userId: ({ context }) => context.request.ip })
   perhapsNoRequest(): void {
     this.plain();
@@ -122,7 +122,7 @@ export class Orders {
   @Track('Order Completed')
   arrow = (): number => 1;
 
-  // @ts-expect-error -- Nest constructs instances, so static methods are nobody's
+  // @ts-expect-error -- Nest constructs instances, to which static methods do not belong
   @Track('Order Completed')
   static all(): number {
     return 1;
@@ -149,7 +149,7 @@ export class Orders {
     return { id: '', total: 1 };
   }
 
-  // Whatever JSON writes as an object, be it a function's or not.
+  // Anything that JSON writes as an object is allowed, whether a function returns it or not.
   @Track('Order Completed', { properties: ({ result }) => result })
   @Track('Order Completed', { properties: ({ args: [record] }) => record, context: ({ result }) => result })
   @Track('Order Completed', { properties: ({ args: [, any] }) => any })
@@ -175,13 +175,13 @@ export class Orders {
     this.plain();
   }
 
-  // @ts-expect-error -- nor has one that a function returns
+  // @ts-expect-error -- an array that a function returns has no fields either
   @Track('Orders Listed', { properties: ({ result }) => result })
   readonlyArray(): readonly Order[] {
     return [];
   }
 
-  // @ts-expect-error -- functions are synchronous
+  // @ts-expect-error -- functions must be synchronous
   @Track('Order Completed', { properties: async ({ result }) => Promise.resolve(result) })
   asynchronousProperties(): Order {
     return this.several();
@@ -211,13 +211,13 @@ export class Orders {
     this.plain();
   }
 
-  // @ts-expect-error -- a date is a text
+  // @ts-expect-error -- JSON writes a date as a text
   @Identify({ traits: ({ result }) => result })
   date(): Date {
     return new Date();
   }
 
-  // @ts-expect-error -- nor is a context a list
+  // @ts-expect-error -- a context cannot be a list either
   @Alias({ context: () => [1] })
   contextOfArray(): void {
     this.plain();

@@ -51,8 +51,8 @@ class OrdersController {
   }
 }
 
-describe.each(['express', 'fastify'] as const)('on %s', (adapter) => {
-  it('a handler is recorded with its arguments, its result and its request', async () => {
+describe.each(['express', 'fastify'] as const)('a decorated handler on %s', (adapter) => {
+  it('is recorded with its arguments, its result and its request', async () => {
     const app = await apps.start({ adapter, controllers: [OrdersController] });
     const response = await app.request('/orders', { ...JSON_BODY, body: '{"total":5}' });
     expect(response).toEqual({ status: 201, body: '{"id":"o5"}' });
@@ -65,7 +65,7 @@ describe.each(['express', 'fastify'] as const)('on %s', (adapter) => {
     ]);
   });
 
-  it('a handler that returns an Observable is recorded when it completes', async () => {
+  it('is recorded when its Observable completes', async () => {
     const app = await apps.start({ adapter, controllers: [OrdersController] });
     await expect(app.request('/orders')).resolves.toEqual({ status: 200, body: 'last' });
     await expect(app.request('/orders/stream')).resolves.toMatchObject({
@@ -93,8 +93,8 @@ class BooksResolver {
   }
 }
 
-describe.each(['express', 'fastify'] as const)('with GraphQL on %s', (adapter) => {
-  it('queries and mutations are recorded with the request of their operation', async () => {
+describe.each(['express', 'fastify'] as const)('a decorated GraphQL resolver on %s', (adapter) => {
+  it('is recorded for queries and mutations, with the request of their operation', async () => {
     const app = await apps.start({
       adapter,
       imports: [GraphQLModule.forRoot({ driver: PlainGraphQLDriver, autoSchemaFile: true })],
@@ -138,9 +138,9 @@ class AccountsController {
   }
 }
 
-describe.each([true, false])('with a TCP microservice, its options inherited: %s', (inheritAppConfig) => {
+describe.each([true, false])('a decorated TCP handler with inheritAppConfig: %s', (inheritAppConfig) => {
   it.each(['decorated', 'all'] as const)(
-    'messages and events are recorded, and `identity` sees their data (%s)',
+    'is recorded for messages and events, and `identity` sees their data (%s)',
     async (requestContext) => {
       const port = await freePort();
       const app = await apps.start({
@@ -201,12 +201,12 @@ async function connect(app: DecoratedApp): Promise<WebSocket> {
   return socket;
 }
 
-describe('with WebSockets', () => {
+describe('a WebSocket gateway', () => {
   it.each([
     ['decorated', { library: expect.anything() }],
     ['all', { library: expect.anything(), ip: '127.0.0.1', userAgent: 'chat' }],
   ] as const)(
-    '%s decides on the context of handlers that are not decorated',
+    'gives handlers without a decorator the context of the handshake only if requestContext says so: %s',
     async (requestContext, context) => {
       const app = await apps.start({
         providers: [ChatGateway],
@@ -220,7 +220,7 @@ describe('with WebSockets', () => {
     },
   );
 
-  it('messages are recorded, with the handshake that their gateway kept', async () => {
+  it('has its messages recorded with the handshake that it has kept', async () => {
     const app = await apps.start({
       providers: [ChatGateway],
       configure: (nest) => nest.useWebSocketAdapter(new WsAdapter(nest)),
@@ -255,14 +255,14 @@ class Listener {
   }
 }
 
-describe('outside of requests', () => {
-  it('listeners of events are recorded', async () => {
+describe('a decorated method outside of requests', () => {
+  it('is recorded if it listens to events', async () => {
     const app = await apps.start({ imports: [EventEmitterModule.forRoot()], providers: [Listener] });
     await app.get(EventEmitter2).emitAsync('order.created', 'u7');
     expect(app.messages).toEqual([expect.objectContaining({ event: 'Order Noticed', userId: 'u7' })]);
   });
 
-  it('scheduled methods are recorded', async () => {
+  it('is recorded if it is scheduled', async () => {
     const app = await apps.start({ imports: [ScheduleModule.forRoot()], providers: [Listener] });
     await app.get(SchedulerRegistry).getCronJob('report').fireOnTick();
     expect(app.messages).toEqual([

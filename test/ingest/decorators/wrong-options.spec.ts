@@ -5,7 +5,7 @@ import { type DecoratedApp, DecoratedApps } from './support/decorated-app.js';
 
 const apps = DecoratedApps.forThisFile();
 
-/** As code without types gives them. */
+/** Returns options as code without types passes them. */
 function untyped(options: object): never {
   return options as never;
 }
@@ -44,7 +44,7 @@ describe('an option that a decorator does not have', () => {
     return app;
   };
 
-  it('is told once for each method while the application is written, and its calls are recorded', async () => {
+  it('is logged once for each method outside of production, and the calls are recorded', async () => {
     const app = await callTwice();
     const told = [
       /@Track\("Misspelt"\) on Orders\.create has .* has no `propertys`\. Did you mean `properties`\?$/,

@@ -13,7 +13,7 @@ const HEADERS = basic(KEY);
 const TRACK = { type: 'track', userId: 'u1', event: 'Opened' };
 const MEGABYTE = 1024 * 1024;
 
-describe.each(PLATFORMS)('bad input to the tracking API on %s', (platform) => {
+describe.each(PLATFORMS)('the tracking API on %s, given bad input', (platform) => {
   let receiver: Receiver;
   let server: TrackingServer;
 
@@ -30,7 +30,7 @@ describe.each(PLATFORMS)('bad input to the tracking API on %s', (platform) => {
     jest.restoreAllMocks();
   });
 
-  /** Posts a batch of this value between two good messages, which must arrive whatever it is. */
+  /** Posts a batch with this value between two good messages, which must arrive whatever the value is. */
   async function postBetween(value: unknown): Promise<unknown> {
     const first = { ...TRACK, messageId: 'first' };
     const last = { ...TRACK, messageId: 'last' };
@@ -94,19 +94,19 @@ describe.each(PLATFORMS)('bad input to the tracking API on %s', (platform) => {
     ['a messageId that is an object', { ...TRACK, messageId: {} }, '`messageId`'],
     ['a group without an id', { type: 'group', userId: 'u1' }, '`groupId`'],
     ['an alias without the old id', { type: 'alias', userId: 'u1' }, '`previousId`'],
-  ])('refuses a message of %s by its index, and takes its neighbours', async (_case, value, field) => {
+  ])('refuses a message of %s by its index, and takes the others', async (_case, value, field) => {
     expect(await postBetween(value)).toEqual({
       success: true,
       refused: [{ index: 1, code: 'INVALID_MESSAGE', message: expect.stringContaining(field) }],
     });
   });
 
-  it('refuses a message over 32 KB by its index, and takes its neighbours', async () => {
+  it('refuses a message over 32 KB by its index, and takes the others', async () => {
     const body = await postBetween({ ...TRACK, properties: { text: 'x'.repeat(33_000) } });
     expect(body).toMatchObject({ refused: [{ index: 1, code: 'MESSAGE_TOO_LARGE' }] });
   });
 
-  it('answers 400 to a single call that is wrong', async () => {
+  it('answers 400 to a single call that is invalid or too large', async () => {
     const wrong = await server.post('/v1/track', { userId: 'u1' }, HEADERS);
     expect(wrong).toMatchObject({ status: 400, body: { success: false, code: 'INVALID_MESSAGE' } });
     const large = await server.post(
@@ -117,7 +117,7 @@ describe.each(PLATFORMS)('bad input to the tracking API on %s', (platform) => {
     expect(large).toMatchObject({ status: 400, body: { success: false, code: 'MESSAGE_TOO_LARGE' } });
   });
 
-  it('never tells in an answer what was sent', async () => {
+  it('never repeats in an answer what was sent', async () => {
     const secret = 'hunter2';
     const answers = await Promise.all([
       server.post('/v1/track', { ...TRACK, timestamp: secret }, HEADERS),
@@ -129,7 +129,7 @@ describe.each(PLATFORMS)('bad input to the tracking API on %s', (platform) => {
     expect(JSON.stringify(answers.map(({ body }) => body))).not.toContain(secret);
   });
 
-  it('answers 413 to 10,000 messages, and takes 2,500', async () => {
+  it('answers 413 to more than 2,500 messages', async () => {
     const batchOf = (count: number): object => ({ batch: Array.from({ length: count }, () => TRACK) });
     const many = await server.post('/v1/batch', gzipSync(JSON.stringify(batchOf(2_501))), HEADERS);
     expect(many).toMatchObject({ status: 413, body: { code: 'TOO_MANY_MESSAGES' } });
@@ -140,7 +140,7 @@ describe.each(PLATFORMS)('bad input to the tracking API on %s', (platform) => {
     await receiver.received(2_500);
   });
 
-  it('takes a body of 512,000 bytes, and answers 413 to one more', async () => {
+  it('takes a body of 512,000 bytes, and answers 413 to one byte more', async () => {
     const empty = JSON.stringify({ batch: [], filler: '' }).length;
     const bodyOf = (bytes: number): string =>
       JSON.stringify({ batch: [], filler: 'x'.repeat(bytes - empty) });
@@ -159,7 +159,7 @@ describe.each(PLATFORMS)('bad input to the tracking API on %s', (platform) => {
     expect(most - before).toBeLessThan(16 * MEGABYTE);
   });
 
-  it('refuses what is nested too deeply to be sent, and takes its neighbours', async () => {
+  it('refuses a message that is nested too deeply to be sent, and takes the others', async () => {
     const nested = (depth: number): string => `${'['.repeat(depth)}${']'.repeat(depth)}`;
     const item = `{"type":"track","userId":"u1","event":"x","properties":{"deep":${nested(200_000)}}}`;
     const answer = await server.post('/v1/batch', `{"batch":[${JSON.stringify(TRACK)},${item}]}`, HEADERS);
@@ -167,7 +167,7 @@ describe.each(PLATFORMS)('bad input to the tracking API on %s', (platform) => {
     await receiver.received(1);
   });
 
-  it('refuses a message that fails on this side, tells so in one line, and takes its neighbours', async () => {
+  it('refuses a message that causes an internal error, logs the error in one line, and takes the others', async () => {
     const { received } = server.app.get(AnalyticsClient);
     const take = received.take.bind(received);
     jest.spyOn(received, 'take').mockImplementation((request, message) => {
@@ -192,7 +192,7 @@ describe.each(PLATFORMS)('bad input to the tracking API on %s', (platform) => {
     server.log.all.length = 0;
   });
 
-  it('tells of single messages that fail on this side in few lines, however many are sent', async () => {
+  it('logs internal errors of single messages in few lines, however many are sent', async () => {
     jest.spyOn(server.app.get(AnalyticsClient).received, 'take').mockImplementation(() => {
       throw new TypeError('no secret');
     });
@@ -200,7 +200,7 @@ describe.each(PLATFORMS)('bad input to the tracking API on %s', (platform) => {
     for (let sent = 0; sent < 10; sent++) {
       expect(await server.post('/v1/track', TRACK, HEADERS)).toMatchObject({ status: 500 });
     }
-    // One that failed a moment ago may have had a line as well.
+    // An error of the previous test may add a line.
     expect(server.log.errors.length).toBeLessThanOrEqual(5);
     expect(server.log.errors).toContainEqual(
       expect.stringMatching(/A request to the tracking API failed: TypeError at /),
@@ -208,7 +208,7 @@ describe.each(PLATFORMS)('bad input to the tracking API on %s', (platform) => {
     server.log.all.length = 0;
   });
 
-  it('tells of a few unknown keys of `integrations`, and still of those of the application itself', async () => {
+  it('logs a few unknown keys of `integrations`, and still logs those of the application itself', async () => {
     const keys = Array.from({ length: 60 }, (_, n) => [`Unknown ${n}`, true]);
     const integrations = Object.fromEntries(keys) as Record<string, boolean>;
     expect(await server.post('/v1/track', { ...TRACK, integrations }, HEADERS)).toMatchObject({
@@ -221,7 +221,7 @@ describe.each(PLATFORMS)('bad input to the tracking API on %s', (platform) => {
     expect(lines.at(-1)).toContain('The key "webhooks" in');
   });
 
-  it('takes `__proto__` and its like as the keys that they are', async () => {
+  it('takes `__proto__` and the like as ordinary keys', async () => {
     const body =
       '{"batch":[{"type":"track","userId":"u1","event":"x","__proto__":{"anonymousId":"a1"},' +
       '"properties":{"__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}}}}],' +
@@ -234,7 +234,7 @@ describe.each(PLATFORMS)('bad input to the tracking API on %s', (platform) => {
     expect(text).not.toContain('anonymousId');
   });
 
-  it('answers what can be answered where the Content-Length lies, and goes on', async () => {
+  it('answers what it can if the Content-Length is wrong, and goes on serving', async () => {
     const { port } = new URL(server.url);
     const body = JSON.stringify({ batch: [TRACK] });
     const sendRaw = async (length: number, halfClose: boolean): Promise<string> => {
@@ -248,9 +248,9 @@ describe.each(PLATFORMS)('bad input to the tracking API on %s', (platform) => {
       await once(socket, 'close');
       return text;
     };
-    // The rest would be the next request, and is none.
+    // The server reads the rest as the next request, which is invalid.
     expect(await sendRaw(body.length - 5, false)).toMatch(/^HTTP\/1.1 400 /);
-    // The sender hangs up before all that it has promised is there.
+    // The sender hangs up before it has sent as many bytes as it has announced.
     expect(await sendRaw(body.length + 5, true)).toMatch(/^(HTTP\/1.1 400 |$)/);
     expect(await sendRaw(10 ** 12, true)).toMatch(/^HTTP\/1.1 413 /);
 

@@ -32,7 +32,7 @@ describe('a `beforeSend` for the messages of other programs', () => {
       'threw TypeError',
     ],
   ])(
-    'that returns %s has them counted, and tells so once in the log, not to the client',
+    'causes refusals if it returns %s, which are counted and logged once, but not reported to the client',
     async (_case, wrong, text) => {
       const beforeSend = wrong as unknown as BeforeSend;
       const app = await apps.start({ analytics: { beforeSend }, trackingApi: true });

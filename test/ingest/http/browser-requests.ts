@@ -5,7 +5,7 @@ export interface RecordedRequest {
   body: string;
 }
 
-/** One call a request, as the library sends them by default. */
+/** One call per request, as the library sends calls by default. */
 export const PAGE_VIEW: RecordedRequest = {
   path: '/v1/p',
   headers: { 'content-type': 'text/plain' },

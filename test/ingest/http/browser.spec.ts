@@ -69,7 +69,7 @@ describeWith(
         { platform, name: 'browser batch', path: '/v1/b' },
       ]),
     )(
-      'brings an event from a page to a receiver: $name on $platform',
+      'delivers an event from a page to a receiver: $name on $platform',
       async ({ platform, name, path }) => {
         const receiver = await stage.receiver();
         const server = await stage.add(
@@ -111,7 +111,7 @@ describeWith(
     );
 
     it(
-      'brings an event by what the console shows for an application without TLS',
+      'delivers an event with the snippet that the console shows for an application without TLS',
       async () => {
         const receiver = await stage.receiver();
         const server = await stage.add(

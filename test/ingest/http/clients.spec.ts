@@ -11,7 +11,7 @@ const KEY = 'wk_web';
 const TIMESTAMP = new Date('2020-05-05T10:00:00.000Z');
 const COMMON = { context: { ip: '8.8.8.8' }, timestamp: TIMESTAMP };
 
-describe.each(PLATFORMS)('clients in the field, with the tracking API on %s', (platform) => {
+describe.each(PLATFORMS)('the tracking API on %s, called by existing clients', (platform) => {
   let receiver: Receiver;
   let server: TrackingServer;
 
@@ -25,7 +25,7 @@ describe.each(PLATFORMS)('clients in the field, with the tracking API on %s', (p
     (shared) => ({ server, receiver } = shared),
   );
 
-  /** What was delivered, by its type. */
+  /** Resolves to the delivered messages by type. */
   async function byType(count: number): Promise<Record<string, ReceivedMessage>> {
     const requests = await receiver.received(count);
     return Object.fromEntries(requests.map(messageIn).map((message) => [message.type, message]));
@@ -41,7 +41,7 @@ describe.each(PLATFORMS)('clients in the field, with the tracking API on %s', (p
     alias: { ...common, 'Previous ID': 'a1', 'User ID': 'u1' },
   };
 
-  it('all six calls of @segment/analytics-node arrive, with flush and close', async () => {
+  it('takes all six calls of @segment/analytics-node, with flush and close', async () => {
     const errors: unknown[] = [];
     const client = new Analytics({ writeKey: KEY, host: server.url, flushAt: 4, flushInterval: 60_000 });
     client.on('error', (error) => errors.push(error));
@@ -65,7 +65,7 @@ describe.each(PLATFORMS)('clients in the field, with the tracking API on %s', (p
   });
 
   it.each([true, false])(
-    'all six calls of @rudderstack/rudder-sdk-node arrive, with gzip: %s',
+    'takes all six calls of @rudderstack/rudder-sdk-node, with gzip: %s',
     async (gzip) => {
       const client = new RudderAnalytics(KEY, { dataPlaneUrl: server.url, gzip, flushInterval: 60_000 });
       client.identify({ userId: 'u1', traits: { plan: 'pro' }, ...COMMON });

@@ -14,7 +14,7 @@ function batchOf(count: number, shared: string): string {
   return `{${shared},"batch":[${Array<string>(count).fill(TRACK).join()}]}`;
 }
 
-/** Milliseconds that a batch takes at least. */
+/** Resolves to the shortest time in milliseconds that the batch takes in three attempts. */
 async function quickest(server: TrackingServer, body: string): Promise<number> {
   const times: number[] = [];
   for (let sent = 0; sent < 3; sent++) {
@@ -25,14 +25,14 @@ async function quickest(server: TrackingServer, body: string): Promise<number> {
   return Math.min(...times);
 }
 
-describe.each(PLATFORMS)('batches that would keep the process busy for seconds, on %s', (platform) => {
+describe.each(PLATFORMS)('the tracking API on %s, given costly batches', (platform) => {
   let receiver: Receiver;
   let server: TrackingServer;
 
   shareServer({ platform, analytics: { writeKey: 'wk_web' } }, (shared) => ({ server, receiver } = shared));
 
   it.each(['context', 'integrations'])(
-    'answers 400 to `%s` that no message can be sent with',
+    'answers 400 to a `%s` with which no message can be sent',
     async (field) => {
       const body = batchOf(2_000, `"${field}":{"deep":${nested(100_000)}}`);
       expect(await server.post('/v1/batch', body, HEADERS)).toMatchObject({
@@ -53,7 +53,7 @@ describe.each(PLATFORMS)('batches that would keep the process busy for seconds, 
       server,
       batchOf(count, `"sentAt":"2026-11-21T09:30:00.${'1'.repeat(400_000)}x"`),
     );
-    // Reading it for each message takes fifty times as long.
+    // Reading `sentAt` for each message would take fifty times as long.
     expect(long).toBeLessThan(4 * usual);
   });
 });
@@ -72,13 +72,13 @@ describe('a message with as many keys of `integrations` as fit into a request', 
     );
   }
 
-  it('takes no longer where there are many destinations that may be meant', async () => {
+  it('takes no longer if there are many destinations that may be meant', async () => {
     const keys = Array.from({ length: 40_000 }, (_, n) => `"k${n.toString(36)}":true`).join();
     const body = `{"batch":[{${TRACK.slice(1, -1)},"integrations":{"All":false,${keys}}}]}`;
     const times: number[] = [];
     for (const server of servers) times.push(await quickest(server, body));
     const [few = 0, many = Infinity] = times;
-    // To compare each key with each destination takes ten times as long.
+    // Comparing each key with each destination would take ten times as long.
     expect(many).toBeLessThan(4 * few);
   });
 });

@@ -15,7 +15,7 @@ import { TrackingServer } from './tracking-server.js';
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const run = promisify(execFile);
 
-/** The clients that the page shows, and what runs them. */
+/** Clients that the page shows, with the programs that run them. */
 const CLIENTS = [
   { name: 'segment', program: process.execPath, file: 'segment.mjs' },
   { name: 'rudderstack', program: process.execPath, file: 'rudderstack.mjs' },
@@ -29,7 +29,7 @@ describe(TITLE, () => {
   const stage = new Stage();
   const newConnection = quickConnections();
   let page: string;
-  /** Inside the package, so that the snippets find the libraries by their names. */
+  /** Folder inside the package, so that the snippets find the libraries by their names. */
   let folder: string;
 
   beforeAll(async () => {

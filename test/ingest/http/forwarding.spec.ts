@@ -31,7 +31,7 @@ function appOf(endpoint: string, options: AppOptions = {}): ReturnType<Stage['ap
   return stage.app({ connection, endpoint, ...options });
 }
 
-/** The messages of a request. */
+/** Returns the messages of a request. */
 function batchOf({ body }: ReceivedRequest): unknown[] {
   const parsed: unknown = JSON.parse(body.toString());
   if (typeof parsed !== 'object' || parsed === null || !('batch' in parsed) || !Array.isArray(parsed.batch)) {
@@ -42,7 +42,7 @@ function batchOf({ body }: ReceivedRequest): unknown[] {
 }
 
 describe('forwarding to an `endpoint`', () => {
-  it('posts a batch as it was taken, `integrations` included, with the write key of its source', async () => {
+  it('posts a batch as its messages were taken, including `integrations`, with the write key of its source', async () => {
     const remote = await stage.receiver();
     const app = await appOf(remote.url('/base/'), {
       writeKey: undefined,
@@ -108,7 +108,7 @@ describe('forwarding to an `endpoint`', () => {
   });
 
   it(
-    'sends the same batch again that was answered 503',
+    'sends the same batch again if the answer was 503',
     async () => {
       const remote = await stage.receiver({ answer: [503, 200] });
       const app = await appOf(remote.url());
@@ -124,7 +124,7 @@ describe('forwarding to an `endpoint`', () => {
   );
 
   it(
-    'sends again what the API has no room for now, and nothing else of the same batch',
+    'sends again only the messages of a batch for which the API has no room now',
     async () => {
       const full = { success: true, refused: [{ index: 1, code: 'MESSAGE_REFUSED', message: 'It is full' }] };
       const remote = await stage.receiver({ answer: [{ status: 200, body: JSON.stringify(full) }, 200] });
@@ -141,7 +141,7 @@ describe('forwarding to an `endpoint`', () => {
   );
 
   it(
-    'sends all of a batch again that the API has no room for, though its answer cannot list them',
+    'sends a whole batch again for which the API has no room, even if the answer cannot list all messages',
     async () => {
       const ids = Array.from({ length: 40 }, (_, n) => `m${n}`);
       const message = 'The message was refused: a destination takes no more: too many messages wait for it.';
@@ -159,7 +159,7 @@ describe('forwarding to an `endpoint`', () => {
     TIMEOUT,
   );
 
-  it('keeps as failed what was refused for good: a batch, or single messages of one', async () => {
+  it('keeps as failed what was refused for good: a batch, or single messages of a batch', async () => {
     const list = { success: true, refused: [{ index: 1, code: 'INVALID_MESSAGE', message: 'Expected …' }] };
     const answers: Answer[] = [{ status: 200, body: JSON.stringify(list) }, 401];
     const remote = await stage.receiver({ answer: answers });
@@ -170,7 +170,7 @@ describe('forwarding to an `endpoint`', () => {
     expect(queuedMessages(job)).toMatchObject([
       { id: 'm1', outcomes: [{ class: 'permanent', status: 200, attempt: 1 }] },
     ]);
-    // As any receiver is told of that refuses a message.
+    // The same line is logged for any receiver that refuses a message.
     expect(await app.log.line(/does not take events: status 200/)).toMatch(
       /^warn: .*Refused messages are not retried, they are kept as failed/,
     );
@@ -185,7 +185,7 @@ describe('forwarding to an `endpoint`', () => {
     expect(ids.sort()).toEqual(['m1', 'm3']);
   });
 
-  it('waits for the list of refused messages where it comes after the status', async () => {
+  it('waits for the list of refused messages if it comes after the status', async () => {
     const list = { success: true, refused: [{ index: 1, code: 'INVALID_MESSAGE', message: 'Expected …' }] };
     const body = JSON.stringify(list);
     const remote = await stage.receiver({
@@ -203,7 +203,7 @@ describe('forwarding to an `endpoint`', () => {
   });
 
   it(
-    'sends a batch again where the answer breaks off before it says whether messages are refused',
+    'sends a batch again if the answer breaks off before it says whether messages are refused',
     async () => {
       const remote = await stage.receiver({
         answer: [
@@ -225,7 +225,7 @@ describe('forwarding to an `endpoint`', () => {
     TIMEOUT,
   );
 
-  it('takes the answers of other services for deliveries, though they have no body or do not end', async () => {
+  it('counts answers of other services as deliveries, even if they have no body or break off', async () => {
     const remote = await stage.receiver({
       answer: [
         204,
@@ -247,7 +247,7 @@ describe('forwarding to an `endpoint`', () => {
     expect(await app.context.get(DeliveriesService).failed()).toEqual([]);
   });
 
-  it('holds back all batches for as long as it asks, though it refused only one of them', async () => {
+  it('holds back all batches for as long as the API asks, even if it refused only one of them', async () => {
     const times: number[] = [];
     const remote = await stage.receiver({
       answer: (_request, index) => {
@@ -275,7 +275,7 @@ describe('forwarding to an `endpoint`', () => {
     expect(next - refused).toBeGreaterThanOrEqual(1_990);
   });
 
-  it('counts a deletion as refused, and says where it belongs', async () => {
+  it('refuses a deletion, and logs where it belongs', async () => {
     const remote = await stage.receiver();
     const app = await appOf(remote.url());
     app.analytics.delete({ userId: 'u1' });
@@ -284,7 +284,7 @@ describe('forwarding to an `endpoint`', () => {
   });
 
   it(
-    'brings each message from application to application to receiver, though the API is killed on the way',
+    'delivers each message from application to application to receiver, even if the API is killed meanwhile',
     async () => {
       const receiver = await stage.receiver();
       const port = await freePort();
@@ -321,7 +321,7 @@ describe('forwarding to an `endpoint`', () => {
     TIMEOUT,
   );
 
-  /** Resolves once all of these were delivered: at least once each. */
+  /** Resolves once each of these messages was delivered at least once. */
   function all(receiver: Receiver, ids: string[]): Promise<ReturnType<typeof messageIn>[]> {
     return until(() => {
       const messages = receiver.requests.map(messageIn);

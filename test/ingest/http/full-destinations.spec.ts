@@ -9,7 +9,7 @@ import { type ApiAnswer, basic, TrackingServer } from './tracking-server.js';
 const newConnection = quickConnections();
 const REFUSED = { code: 'MESSAGE_REFUSED', message: expect.stringContaining('a destination takes no more') };
 
-/** Looks nothing up before somebody says so, as a database that takes its time. */
+/** Answers look-ups of slow tenants only after `resume`, like a slow database. */
 class PausedStore extends MemoryDestinationStore {
   resume: () => void = () => undefined;
   private readonly resumed = new Promise<void>((resolve) => (this.resume = resolve));
@@ -22,10 +22,10 @@ class PausedStore extends MemoryDestinationStore {
   }
 }
 
-describe('the tracking API and a destination that is full', () => {
+describe('the tracking API with a full destination', () => {
   const stage = new Stage();
 
-  /** A server of which the destination `full` takes no more, and another one takes all. */
+  /** Starts a server whose destination `full` takes no more messages, while `healthy` takes all. */
   async function start(store: PausedStore): Promise<{ server: TrackingServer; healthy: Receiver }> {
     const [down, healthy] = await Promise.all([stage.receiver({ answer: () => 503 }), stage.receiver()]);
     const server = await stage.add(
@@ -47,7 +47,7 @@ describe('the tracking API and a destination that is full', () => {
     return { server, healthy };
   }
 
-  it('gets no message, and keeps none of the same batch from others', async () => {
+  it('refuses messages for it, and takes the other messages of a batch', async () => {
     const { server, healthy } = await start(new PausedStore());
     const batch = [of('healthy', 'Before'), of('full', 'Refused'), of('healthy', 'After')];
     expect(await post(server, 'batch', { batch })).toMatchObject({
@@ -59,14 +59,14 @@ describe('the tracking API and a destination that is full', () => {
     expect(server.analytics.status().refused).toBe(1);
   });
 
-  it('has a single message sent again later', async () => {
+  it('has the client send a single message for it again later', async () => {
     const { server } = await start(new PausedStore());
     const answer = await post(server, 'track', of('full', 'Refused'));
     expect(answer).toMatchObject({ status: 503, body: { success: false, ...REFUSED } });
     expect(answer.headers.get('retry-after')).toMatch(/^\d+$/);
   });
 
-  it('is told of as well where the destinations of a message have to be looked up first', async () => {
+  it('refuses messages for it even if their destinations have to be looked up first', async () => {
     const store = new PausedStore();
     const { server, healthy } = await start(store);
     const messages = ['full', 'healthy', 'full'].map((id, n) => ({
@@ -77,7 +77,7 @@ describe('the tracking API and a destination that is full', () => {
       post(server, 'batch', { batch: messages }),
       post(server, 'track', { ...messages[0], context: { groupId: 'slow-single' } }),
     ];
-    // Both wait for their destinations once this one is answered.
+    // Once this request is answered, both of the others wait for their destinations.
     expect(await post(server, 'track', of('healthy', 'Meanwhile'))).toMatchObject({ status: 200 });
     store.resume();
     const [batch, single] = await Promise.all(answers);

@@ -8,9 +8,9 @@ import { basic, PLATFORMS, TrackingServer } from './tracking-server.js';
 
 const KEY = 'wk_web';
 const MAX_MESSAGE_BYTES = 32_768;
-/** One that has room for the group, which is never left out. */
+/** Bytes of a message that still has room for the group, which is never left out. */
 const FULL = MAX_MESSAGE_BYTES - '"groupId":"acme",'.length;
-/** A message as a client measures it, of a number of bytes. */
+/** Returns a message of a number of bytes, as a client measures it. */
 function messageOf(bytes: number): object {
   const message = {
     type: 'track',
@@ -30,7 +30,7 @@ describe.each(PLATFORMS)('a message of 32 KB from a source of a tenant on %s', (
   const stage = new Stage();
   const newConnection = quickConnections();
 
-  it('is not refused for the name of the tenant, which its sender cannot know', async () => {
+  it('is not refused because of the name of the tenant, which its sender cannot know', async () => {
     const receiver = await stage.receiver();
     const server = await stage.add(
       TrackingServer.start({
@@ -55,7 +55,7 @@ describe.each(PLATFORMS)('a message of nearly 32 KB that passes two applications
   const stage = new Stage();
   const newConnection = quickConnections();
 
-  it('is refused by none of them for what the first one adds to it, which it lacks where it has no room', async () => {
+  it('is not refused by either for what the first adds to it, which is left out if there is no room', async () => {
     const receiver = await stage.receiver();
     const last = await stage.add(
       TrackingServer.start({

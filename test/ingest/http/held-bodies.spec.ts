@@ -11,7 +11,7 @@ const REQUESTS = 10;
 
 describe('requests to the tracking API that wait for the queue', () => {
   const stage = new Stage();
-  // As an object it takes some twenty times as much memory. No webhook gets any of it.
+  // Parsed, this value takes some twenty times as much memory. No webhook gets any of it.
   const integrations = { CRM: Array.from({ length: 150_000 }, () => ({})) };
 
   async function start(maxBufferedBytes?: number): Promise<TrackingServer> {
@@ -33,7 +33,7 @@ describe('requests to the tracking API that wait for the queue', () => {
     return server.post('/v1/batch', JSON.stringify({ batch: [message] }), basic('web'));
   }
 
-  it('hold what is taken of them, and not all that was sent', async () => {
+  it('keep in memory only what is taken of them, not all that was sent', async () => {
     const server = await start();
     const before = await heldBytes();
     const answers = Promise.all(Array.from({ length: REQUESTS }, (_, n) => send(server, `tenant-${n}`)));
@@ -42,7 +42,7 @@ describe('requests to the tracking API that wait for the queue', () => {
     for (const { status } of await answers) expect(status).toBe(503);
   });
 
-  it('count all that is held of them', async () => {
+  it('count towards the buffer limit with everything that is kept of them', async () => {
     const server = await start(1_000_000);
     expect(await send(server, 'tenant')).toMatchObject({ status: 503, body: { code: 'QUEUE_UNAVAILABLE' } });
     expect(await server.analytics.flush({ timeout: 0 })).toMatchObject({ pending: 0 });

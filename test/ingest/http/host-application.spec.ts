@@ -92,7 +92,7 @@ class NothingPipe implements PipeTransform {
   }
 }
 
-/** A server of the host's own, beside the one that Nest makes. */
+/** A server that the host creates beside the server of Nest. */
 class OwnServer {
   private readonly server: Server;
 
@@ -114,7 +114,7 @@ class OwnServer {
   }
 }
 
-describe.each(PLATFORMS)('the tracking API beside a host on %s', (platform) => {
+describe.each(PLATFORMS)('the tracking API in a host application on %s', (platform) => {
   const stage = new Stage();
   const newConnection = quickConnections();
 
@@ -138,7 +138,7 @@ describe.each(PLATFORMS)('the tracking API beside a host on %s', (platform) => {
     return { server, receiver };
   }
 
-  it('keeps its paths whatever prefix, versioning, guards and pipes the host has, and disturbs none', async () => {
+  it('keeps its paths whatever prefix, versioning, guards and pipes the host has, and disturbs none of them', async () => {
     const { server, receiver } = await start({
       configure: (app) => {
         app.setGlobalPrefix('api', { exclude: [{ path: 'health', method: RequestMethod.GET }] });
@@ -153,7 +153,7 @@ describe.each(PLATFORMS)('the tracking API beside a host on %s', (platform) => {
     expect(await server.post('/api/v1/batch', { batch: [TRACK] }, HEADERS)).toMatchObject({ status: 404 });
   });
 
-  it('leaves parsing the bodies of its own routes to the host, with its limits', async () => {
+  it('leaves the bodies of other routes to the parsers of the host, with its limits', async () => {
     const { server, receiver } = await start({
       configure: (app) => {
         app.enableVersioning({ type: VersioningType.HEADER, header: 'x-version' });
@@ -165,7 +165,7 @@ describe.each(PLATFORMS)('the tracking API beside a host on %s', (platform) => {
       body: { got: { id: 1 } },
     });
     expect(await server.post('/orders', '{"id":', version)).toMatchObject({ status: 400 });
-    // Their own limits, which lie below this API's on one and above it on the other.
+    // The body limit of the host is below the limit of this API on one platform, and above it on the other.
     const large = { filler: 'x'.repeat(1_500_000) };
     expect(await server.post('/orders', large, version)).toMatchObject({ status: 413 });
     const batch = [{ ...TRACK, properties: { filler: 'x'.repeat(30_000) } }];
@@ -177,7 +177,7 @@ describe.each(PLATFORMS)('the tracking API beside a host on %s', (platform) => {
     await receiver.received(12);
   });
 
-  it('lets pages of any origin send where the host is strict with its own routes', async () => {
+  it('takes requests from pages of any origin even if the host is strict with its own routes', async () => {
     const { server, receiver } = await start({
       configure: (app) => {
         app.enableCors({ origin: 'https://admin.example', credentials: true });
@@ -206,14 +206,14 @@ describe.each(PLATFORMS)('the tracking API beside a host on %s', (platform) => {
     expect(await server.post('/orders', {}, fromPage)).toMatchObject({ status: 403 });
   });
 
-  it('serves under a path of its own where one is given', async () => {
+  it('serves under a path of its own if one is configured', async () => {
     const { server, receiver } = await start({ analytics: { trackingApi: { path: '/events/' } } });
     expect(await server.post('/events/v1/track', TRACK, HEADERS)).toMatchObject({ status: 200 });
     expect(await server.post('/v1/track', TRACK, HEADERS)).toMatchObject({ status: 404 });
     await receiver.received(1);
   });
 
-  it('takes what is on its way when the application closes, and ends its connection', async () => {
+  it('takes a request that is arriving when the application closes, and ends its connection', async () => {
     const { server } = await start({});
     const body = JSON.stringify(TRACK);
     const sending = request(new URL('/v1/track', server.url), {
@@ -232,7 +232,7 @@ describe.each(PLATFORMS)('the tracking API beside a host on %s', (platform) => {
     await closed;
   });
 
-  it('does not wait at the end of the application for a body that does not come', async () => {
+  it('does not wait for an unfinished body when the application closes', async () => {
     const { server } = await start({ analytics: { shutdownTimeout: 2_000 } });
     const sending = request(new URL('/v1/track', server.url), {
       method: 'POST',
@@ -249,7 +249,7 @@ describe.each(PLATFORMS)('the tracking API beside a host on %s', (platform) => {
     expect(performance.now() - begunAt).toBeLessThan(15_000);
   });
 
-  it("says at start which of the host's own routes it hides, and `path` gives them back", async () => {
+  it("logs at start which of the host's own routes it hides, and `path` makes them available again", async () => {
     const hidden = await start({
       host: { controllers: [GroupsController] },
       configure: (app) => app.enableVersioning({ type: VersioningType.URI }),
@@ -273,12 +273,12 @@ describe.each(PLATFORMS)('the tracking API beside a host on %s', (platform) => {
     expect(await moved.server.post('/events/v1/track', TRACK, HEADERS)).toMatchObject({ status: 200 });
   });
 
-  it('is not there unless it is asked for', async () => {
+  it('is not served unless it is configured', async () => {
     const { server } = await start({ analytics: { trackingApi: false } });
     expect(await server.post('/v1/track', TRACK, HEADERS)).toMatchObject({ status: 404 });
   });
 
-  it('answers 429 with the seconds to wait past the rate limit of a key, and serves the other keys', async () => {
+  it('answers 429 with the seconds to wait if a key exceeds its rate limit, and serves the other keys', async () => {
     const { server, receiver } = await start({
       analytics: {
         sources: [
@@ -328,7 +328,7 @@ describe('the tracking API', () => {
   const stage = new Stage();
   const newConnection = quickConnections();
 
-  it('takes calls until the end, over a connection on which the host has answered so late', async () => {
+  it('takes calls until the application ends, even over a connection on which the host answers late', async () => {
     const shutdownTimeout = 2_000;
     const events = new EventEmitter();
     const server = await stage.add(
@@ -373,7 +373,7 @@ describe('the tracking API', () => {
     await closed;
   });
 
-  it('comes before all that an Express application has which was made outside of Nest', async () => {
+  it('comes before everything that was added to the Express application outside of Nest', async () => {
     const express = new ExpressAdapter();
     express.enableCors({ origin: 'https://admin.example', credentials: true });
     express.useBodyParser('json', false, { type: () => true });
@@ -409,7 +409,7 @@ describe('the tracking API', () => {
     expect(host.status).toBe(403);
     expect(host.headers.get('access-control-allow-origin')).toBe('https://admin.example');
 
-    // What the application has of its own stays in its order.
+    // On a server of the host's own, the handlers of the application keep their order.
     const own = await stage.add(Promise.resolve(new OwnServer(express.getInstance())));
     expect((await own.post('/v1/t')).status).toBe(403);
   });
@@ -435,14 +435,14 @@ describe('the tracking API', () => {
     await receiver.received(1);
   });
 
-  it('is without effect in an application that has no web server', async () => {
+  it('has no effect in an application that has no web server', async () => {
     const connection = await newConnection();
     const app = await stage.app({ connection, trackingApi: true });
     app.analytics.track(TRACK);
     expect(await app.analytics.flush()).toMatchObject({ refused: 0 });
   });
 
-  it('says which web servers it serves on where there is another', () => {
+  it('throws an error on an unsupported web server', () => {
     class OtherAdapter extends ExpressAdapter {
       override getInstance(): never {
         return {} as never;

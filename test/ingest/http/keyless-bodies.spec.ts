@@ -5,12 +5,12 @@ import { Stage, webhooksTo } from '../../support/stage.js';
 import { type ApiAnswer, basic, PLATFORMS, TrackingServer } from './tracking-server.js';
 
 const KEY = 'wk_web';
-/** 15 MB inflated, which are read at once, and one more. */
+/** Requests that are read at once: those of 15 MB inflated, and one more. */
 const READ = 31;
 const SENT = 40;
 const MESSAGE = { type: 'track', userId: 'u1', event: 'Tracked' };
 
-/** A batch of 499 KB which is less than 1 KB compressed, unless it is shorter. */
+/** Returns a batch, by default of 499 KB, which is less than 1 KB when compressed. */
 function batch(writeKey?: string, padding = 499 * 1_024): string {
   return JSON.stringify({ batch: [MESSAGE], padding: 'x'.repeat(padding), writeKey });
 }
@@ -19,7 +19,7 @@ describe.each(PLATFORMS)('compressed requests without a write key in a header on
   const newConnection = quickConnections();
   const stage = new Stage();
   let server: TrackingServer;
-  /** Time stands still, so that a busy machine reads no more than another one. */
+  /** The clock stands still, so that a busy machine reads no more requests than an idle one. */
   let now: number;
 
   beforeEach(async () => {
@@ -44,7 +44,7 @@ describe.each(PLATFORMS)('compressed requests without a write key in a header on
     return statuses;
   }
 
-  /** What is answered to those that are read, and then to the others. */
+  /** Returns the expected statuses: `status` for the requests that are read, and 429 for the others. */
   function refusedAfter(count: number, status: number): number[] {
     return Array.from({ length: SENT }, (_, n) => (n < count ? status : 429));
   }
@@ -54,7 +54,7 @@ describe.each(PLATFORMS)('compressed requests without a write key in a header on
     ['an unknown key', 401, gzipSync(batch('wk_unknown'))],
     ['no JSON', 400, gzipSync('x'.repeat(499 * 1_024))],
   ])(
-    'that turn out to have %s are read up to a limit, and others not even inflated for a second',
+    'are read up to a limit if they turn out to have %s, and then not even inflated for a second',
     async (_case, status, body) => {
       expect(await statusesOf(body)).toEqual(refusedAfter(READ, status));
       const refused = await send(body);
@@ -69,7 +69,7 @@ describe.each(PLATFORMS)('compressed requests without a write key in a header on
     ['more than 500 KB', 413, gzipSync(batch(KEY, 2 ** 20))],
     ['no end', 400, gzipSync(batch(KEY)).subarray(0, -20)],
   ])(
-    'that have %s are limited as well, though later, since they are never parsed',
+    'are limited as well if they have %s, though later, since they are never parsed',
     async (_case, status, body) => {
       expect(await statusesOf(body)).toEqual(refusedAfter(SENT, status));
       const statuses = new Set<number>();
@@ -79,11 +79,11 @@ describe.each(PLATFORMS)('compressed requests without a write key in a header on
     },
   );
 
-  it('do not count while they have a key of a source', async () => {
+  it('do not count towards the limit while they have the key of a source', async () => {
     expect(await statusesOf(gzipSync(batch(KEY)))).toEqual(refusedAfter(SENT, 200));
   });
 
-  it('keep out no request that is not compressed, or has its key in the header, and others for a second', async () => {
+  it('keep out no requests that are uncompressed or have a key in the header, and other requests for a second', async () => {
     await statusesOf(gzipSync(batch()));
     expect(await send(batch(KEY))).toMatchObject({ status: 200 });
     expect(await send(gzipSync(batch()), basic(KEY))).toMatchObject({ status: 200 });

@@ -47,7 +47,7 @@ describe.each(PLATFORMS)('the limits of the tracking API on %s', (platform) => {
   });
 
   interface BegunRequest {
-    /** What was answered. */
+    /** Text of the answer so far. */
     text: string;
     socket: Socket;
   }
@@ -78,7 +78,7 @@ describe.each(PLATFORMS)('the limits of the tracking API on %s', (platform) => {
     return until(() => receiver.requests.map(messageIn).find((message) => message.messageId === messageId));
   }
 
-  it('answers 413 to a small request that is large once its context is merged, and takes nothing of it', async () => {
+  it('answers 413 to a small request that becomes large once its context is merged, and takes nothing of it', async () => {
     const batch = Array.from({ length: 2_500 }, () => TRACK);
     const context = { filler: 'x'.repeat(20 * KILOBYTE) };
     const body = gzipSync(JSON.stringify({ batch, context }));
@@ -94,7 +94,7 @@ describe.each(PLATFORMS)('the limits of the tracking API on %s', (platform) => {
     expect(server.analytics.usage()).toMatchObject({ received: 0 });
   });
 
-  it('takes a batch whose shared context is replaced in each message, and so adds nothing', async () => {
+  it('takes a batch whose shared context is replaced in each message and so adds nothing', async () => {
     const filler = 'x'.repeat(10 * KILOBYTE);
     const own = (n: number): object => ({ ...TRACK, messageId: `own-${n}`, context: { filler: 'short' } });
     const batch = Array.from({ length: 60 }, (_, n) => own(n));
@@ -139,7 +139,7 @@ describe.each(PLATFORMS)('the limits of the tracking API on %s', (platform) => {
     expect(over).toMatchObject({ status: 400, body: { code: 'MESSAGE_TOO_LARGE' } });
   });
 
-  it('counts the address of a sender on no hop, and any other text in its place', async () => {
+  it('does not count an address in `context.ip` towards the size of a message, but any other text there', async () => {
     const message = (ip: string, length: number): object => ({
       ...TRACK,
       context: { ip },
@@ -166,7 +166,7 @@ describe.each(PLATFORMS)('the limits of the tracking API on %s', (platform) => {
     expect([good.status, good.headers.get('connection')]).toEqual([200, 'keep-alive']);
   });
 
-  it('lets a sender read the 413 that is still sending', async () => {
+  it('lets a client that is still sending read the 413', async () => {
     const sending = request(new URL('/v1/batch', server.url), { method: 'POST', headers: HEADERS });
     const answered = once(sending, 'response');
     for (let n = 0; n < 50; n++) sending.write('x'.repeat(100 * KILOBYTE));
@@ -175,12 +175,12 @@ describe.each(PLATFORMS)('the limits of the tracking API on %s', (platform) => {
     sending.destroy();
   });
 
-  it('keeps the connection of a request with a wrong key whose body it has', async () => {
+  it('keeps the connection of a request with a wrong key if the body has arrived', async () => {
     const answer = await server.post('/v1/track', TRACK, basic('wk_wrong'));
     expect([answer.status, answer.headers.get('connection')]).toEqual([401, 'keep-alive']);
   });
 
-  it('gives up a body that is not there after 30 seconds', async () => {
+  it('gives up a body that has not arrived after 30 seconds', async () => {
     jest.useFakeTimers({ doNotFake: [...TIMERS_OF_OTHERS] });
     const arrived = once(server.app.getHttpServer(), 'request');
     const slow = await begin('/v1/track', 100, '{"userId":');
@@ -196,7 +196,7 @@ describe.each(PLATFORMS)('the limits of the tracking API on %s', (platform) => {
     expect(slow.text).toMatch(/^HTTP\/1\.1 408 [^]*connection: close/i);
   });
 
-  it('bounds the memory of all bodies that are being read, and takes small ones again at once', async () => {
+  it('bounds the memory of all bodies that are being read, and takes small bodies again at once', async () => {
     const part = 'x'.repeat(500_000);
     const begun = await Promise.all(Array.from({ length: 75 }, () => begin('/v1/batch', 510_000, part)));
     const refused = await until(() => {
@@ -212,7 +212,7 @@ describe.each(PLATFORMS)('the limits of the tracking API on %s', (platform) => {
     });
   });
 
-  it('takes small requests beside 70 large ones that never end, and closes the connections of the rest', async () => {
+  it('takes small requests beside 70 large ones that never end, and closes the connections of large ones it refuses', async () => {
     const part = 'x'.repeat(511_000);
     const head = `Content-Length: ${part.length + 10}`;
     const stalled = await Promise.all(Array.from({ length: 70 }, () => send('/v1/batch', head, part)));
@@ -239,7 +239,7 @@ describe.each(PLATFORMS)('the limits of the tracking API on %s', (platform) => {
     expect(fillers.filter(({ text }) => text !== '')).toEqual([]);
   });
 
-  it('holds of a body no more than its bytes, if each of them comes in a chunk of its own', async () => {
+  it('holds no more of a body than its bytes, even if each byte comes in a chunk of its own', async () => {
     const arriving: IncomingMessage[] = [];
     const web = server.app.getHttpServer();
     const onRequest = (request: IncomingMessage): unknown => arriving.push(request);
@@ -259,7 +259,7 @@ describe.each(PLATFORMS)('the limits of the tracking API on %s', (platform) => {
     );
   });
 
-  it('keeps the digits of ids that are numbers with more than JavaScript keeps', async () => {
+  it('keeps the digits of numeric ids that have more digits than JavaScript keeps', async () => {
     const ids = [
       '9007199254740993',
       '9007199254740992',
@@ -284,7 +284,7 @@ describe.each(PLATFORMS)('the limits of the tracking API on %s', (platform) => {
     }
   });
 
-  it('takes no longer for a body of many texts because such an id is in it, before the write key is known', async () => {
+  it('takes no longer for a body of many texts if it has such an id, before the write key is known', async () => {
     const bodyOf = (userId: string): Buffer =>
       gzipSync(`{"userId":${userId},"event":"Opened","filler":[${'"",'.repeat(165_000)}""]}`);
     const quickest = async (body: Buffer): Promise<number> => {
@@ -297,24 +297,24 @@ describe.each(PLATFORMS)('the limits of the tracking API on %s', (platform) => {
       return Math.min(...times);
     };
     const short = await quickest(bodyOf('1'));
-    // A look at each text takes forty times as long, and a busy machine may take twice.
+    // Examining each text would take forty times as long, and a busy machine may take twice as long.
     expect(await quickest(bodyOf('1234567890123456789'))).toBeLessThan(10 * short);
   });
 
-  it('refuses a number as an id whose digits cannot be kept, and says why', async () => {
+  it('refuses a numeric id whose digits cannot be kept, and says why', async () => {
     const answer = await server.post('/v1/track', '{"userId":1e21,"event":"Opened"}', HEADERS);
     expect(answer).toMatchObject({ status: 400, body: { code: 'INVALID_MESSAGE' } });
     expect(answer.body).toHaveProperty('message', expect.stringContaining('`userId` to be a string'));
   });
 
-  it('tells requests with an unknown key in one line, with its last characters', async () => {
+  it('logs requests with an unknown key in one line, with the last characters of the key', async () => {
     for (let n = 0; n < 5; n++) await server.post('/v1/track', TRACK, basic('wk_wrong'));
     const lines = server.log.analytics.filter((line) => line.includes('401'));
     expect(lines).toEqual([expect.stringMatching(/^warn: 1 request was answered 401 .* ends in "rong"/)]);
   });
 });
 
-describe.each(PLATFORMS)('what one sender may take of the tracking API on %s', (platform) => {
+describe.each(PLATFORMS)('the tracking API with a rate limit on %s', (platform) => {
   let server: TrackingServer;
 
   shareServer(
@@ -339,14 +339,14 @@ describe.each(PLATFORMS)('what one sender may take of the tracking API on %s', (
     jest.restoreAllMocks();
   });
 
-  it('is limited by bytes as well as by messages', async () => {
+  it('limits a sender by bytes as well as by messages', async () => {
     const large = { ...TRACK, properties: { text: 'x'.repeat(20 * KILOBYTE) } };
     expect(await server.post('/v1/track', large, basic('wk_large'))).toMatchObject({ status: 200 });
     const limited = await server.post('/v1/track', TRACK, basic('wk_large'));
     expect(limited).toMatchObject({ status: 429, body: { code: 'RATE_LIMITED' } });
   });
 
-  it('is refused above it before a body is read, where the header has the key', async () => {
+  it('refuses a request above the limit before its body is read if the key is in the header', async () => {
     const { authorization } = basic('wk_unread');
     const large = { ...TRACK, properties: { text: 'x'.repeat(20 * KILOBYTE) } };
     expect(await server.post('/v1/track', large, { authorization })).toMatchObject({ status: 200 });
@@ -357,7 +357,7 @@ describe.each(PLATFORMS)('what one sender may take of the tracking API on %s', (
     unfinished.destroy();
   });
 
-  it('counts a request that is wrong like any other', async () => {
+  it('counts an invalid request like any other', async () => {
     const wrong = { batch: 'x'.repeat(20 * KILOBYTE) };
     expect(await server.post('/v1/batch', wrong, basic('wk_wrong'))).toMatchObject({ status: 400 });
     expect(await server.post('/v1/track', TRACK, basic('wk_wrong'))).toMatchObject({ status: 429 });
@@ -369,14 +369,14 @@ describe.each(PLATFORMS)('what one sender may take of the tracking API on %s', (
   it.each([
     ['is no JSON once it is inflated', 'wk_zipped', 400, gzipSync('x'.repeat(200 * KILOBYTE))],
     ['is too large once it is inflated', 'wk_bomb', 413, gzipSync('x'.repeat(1_000 * KILOBYTE))],
-  ])('counts a small request that %s by what that took', async (_case, key, status, body) => {
+  ])('counts a small request that %s by its inflated size', async (_case, key, status, body) => {
     expect(body.length).toBeLessThan(2 * KILOBYTE);
     expect(await server.post('/v1/batch', body, basic(key))).toMatchObject({ status });
     expect(await server.post('/v1/track', TRACK, basic(key))).toMatchObject({ status: 429 });
     expect(await server.post('/v1/track', TRACK, basic('wk_clock'))).toMatchObject({ status: 200 });
   });
 
-  it('counts what has arrived of a request that is wrong and has not announced its length', async () => {
+  it('counts the bytes that have arrived of an invalid request that has not announced its length', async () => {
     const wrong = request(new URL('/v1/batch', server.url), { method: 'POST', headers: basic('wk_chunks') });
     const answered = once(wrong, 'response');
     for (let sent = 0; sent < 200; sent++) wrong.write('x'.repeat(KILOBYTE));

@@ -6,10 +6,10 @@ import { basic, PLATFORMS, TrackingServer } from './tracking-server.js';
 
 const KEY = 'wk_web';
 const MEBIBYTE = 2 ** 20;
-/** Of a client that gives up in the end. */
+/** Attempts after which the client gives up. */
 const MAX_ATTEMPTS = 4;
 const TEXT = 'x'.repeat(30_000);
-/** 490 KB together. */
+/** Ids of messages that have 490 KB together. */
 const IDS = Array.from({ length: 16 }, (_, n) => `m-${n + 10}`);
 const BATCH = IDS.map((messageId) => ({
   ...{ type: 'track', userId: 'u1', event: 'Large', messageId },
@@ -23,7 +23,7 @@ describe.each(PLATFORMS)('a large batch for many destinations on %s', (platform)
   it.each([
     ['half of the buffer', 10],
     ['the whole buffer', 20],
-  ])('that is larger than %s with all of them gets to each of them, once', async (_case, count) => {
+  ])('reaches each destination once, even if it takes more than %s in all', async (_case, count) => {
     const receiver = await stage.receiver();
     const paths = Array.from({ length: count }, (_, n) => `/${n}`);
     const server = await stage.add(

@@ -12,7 +12,7 @@ import { basic } from './tracking-server.js';
 
 const LONG_ID = '1234567890123456789';
 
-/** A server of the host's own, beside the one that Nest makes. */
+/** A server that the host creates beside the server of Nest. */
 class OwnServer {
   private constructor(
     private readonly server: Server,
@@ -42,7 +42,7 @@ describe('a body that a parser of the host has read before the tracking API', ()
   const stage = new Stage();
   const newConnection = quickConnections();
 
-  /** An Express application that was made outside of Nest, with a parser of its own, on a server of its own. */
+  /** Starts an Express application that was made outside of Nest, with its own parser and its own server. */
   async function start(
     parse: (express: ExpressAdapter) => unknown,
   ): Promise<{ own: OwnServer; receiver: Receiver }> {
@@ -65,7 +65,7 @@ describe('a body that a parser of the host has read before the tracking API', ()
     ['without its bytes', 'json', false],
     ['as bytes', 'raw', false],
     ['as a text', 'text', false],
-  ] as const)('is taken where it left it %s', async (_, parser, keepsBytes) => {
+  ] as const)('is taken if the parser has left it %s', async (_, parser, keepsBytes) => {
     const { own, receiver } = await start((express) =>
       express.useBodyParser(parser, keepsBytes, { type: () => true, limit: '1mb' }),
     );
@@ -77,7 +77,7 @@ describe('a body that a parser of the host has read before the tracking API', ()
     expect(tooLarge.status).toBe(413);
   });
 
-  it('keeps the digits of an id if its bytes are there, and is refused if they are not', async () => {
+  it('keeps the digits of a numeric id if its bytes are there, and is refused if they are not', async () => {
     const message = `{"userId":${LONG_ID},"event":"Opened"}`;
     const whole = await start((express) => express.useBodyParser('json', true));
     expect((await whole.own.post(message)).status).toBe(200);

@@ -12,11 +12,11 @@ import { basic, type ApiAnswer, type Platform, PLATFORMS, TrackingServer } from 
 const KEY = 'wk_web';
 const TIMEOUT = 60_000;
 
-describe('the tracking API and a buffer that is full', () => {
+describe('the tracking API with a full buffer', () => {
   const newConnection = quickConnections();
   const stage = new Stage();
 
-  it('answers 503 to what there is no room for, and does not take it', async () => {
+  it('answers 503 to calls for which there is no room, and does not take them', async () => {
     const receiver = await stage.receiver();
     const server = await stage.add(
       TrackingServer.start({
@@ -35,7 +35,7 @@ describe('the tracking API and a buffer that is full', () => {
   });
 });
 
-describeServers('the tracking API and a queue that is away', (backend) => {
+describeServers('the tracking API with an unreachable queue', (backend) => {
   const stage = new Stage();
 
   async function start(platform: Platform): Promise<{ server: TrackingServer; receiver: Receiver }> {
@@ -52,7 +52,7 @@ describeServers('the tracking API and a queue that is away', (backend) => {
   const track = (server: TrackingServer, event: string): Promise<ApiAnswer> =>
     server.post('/v1/track', { userId: 'u1', event }, basic(KEY));
 
-  /** Resolves once all of these were delivered; more than once is allowed. */
+  /** Resolves once each of these events was delivered at least once. */
   async function arrived(receiver: Receiver, events: string[]): Promise<void> {
     await until(() => {
       const received = eventsIn(receiver.requests);
@@ -80,7 +80,7 @@ describeServers('the tracking API and a queue that is away', (backend) => {
     },
   );
 
-  it("leaves room for the host's own calls while it is away before any destinations were looked up", async () => {
+  it("leaves room for the host's own calls before any destinations were looked up", async () => {
     const server = await stage.add(
       TrackingServer.start({
         platform: 'Express',
@@ -96,7 +96,7 @@ describeServers('the tracking API and a queue that is away', (backend) => {
     const send = (count: number): Promise<ApiAnswer> => {
       const batch = Array.from({ length: count }, (_, n) => ({
         ...{ type: 'track', ...tracked },
-        // Of nobody, of a tenant that the others name as well, and of one that nobody else names.
+        // No tenant, a tenant that other requests name as well, or a tenant that no other message names.
         context: [{}, { groupId: 'acme' }, { groupId: `of ${count} ${n}` }][n % 3],
       }));
       return server.post('/v1/batch', { batch }, basic(KEY));
@@ -108,7 +108,7 @@ describeServers('the tracking API and a queue that is away', (backend) => {
     expect(await server.analytics.flush({ timeout: 0 })).toMatchObject({ refused: 0 });
   });
 
-  it("leaves half of the buffer to the host's own calls, also where a batch takes all of it with its destinations", async () => {
+  it("leaves room for the host's own calls even if a batch with its destinations takes the whole buffer", async () => {
     const receiver = await stage.receiver();
     const server = await stage.add(
       TrackingServer.start({
@@ -129,7 +129,7 @@ describeServers('the tracking API and a queue that is away', (backend) => {
     expect(await server.analytics.flush({ timeout: 0 })).toEqual({ queued: 0, refused: 0, pending: 115 });
   });
 
-  it('has the clients in the field send again what was answered 503', async () => {
+  it('has existing clients send calls again that were answered 503', async () => {
     const { server, receiver } = await start('Fastify');
     expect((await track(server, 'before')).status).toBe(200);
     const segment = new Analytics({ writeKey: KEY, host: server.url });

@@ -6,7 +6,7 @@ const NOW = 1_795_224;
 const messages = (count: number): RequestSize => ({ messages: count, bytes: count * 100 });
 
 describe('the rate limiter', () => {
-  it('lets what a second allows come at once, and then as much as the time that passes', () => {
+  it('lets the messages of one second through at once, and then as many as the time that passes allows', () => {
     const limiter = new RateLimiter(10);
     for (let n = 0; n < 10; n++) {
       expect(limiter.wait('web', NOW)).toBe(0);
@@ -17,7 +17,7 @@ describe('the rate limiter', () => {
     expect(limiter.wait('web', NOW + 100)).toBe(0);
   });
 
-  it('takes a request whole that passes the limit, and has those after it wait until it is paid for', () => {
+  it('takes a request that exceeds the limit as a whole, and makes later requests wait for as long as it is worth', () => {
     const limiter = new RateLimiter(10);
     limiter.count('web', messages(50), NOW);
     expect(limiter.wait('web', NOW)).toBe(4_000);
@@ -25,7 +25,7 @@ describe('the rate limiter', () => {
     expect(limiter.wait('web', NOW + 4_000)).toBe(0);
   });
 
-  it('counts each key apart, and saves up no more than a second', () => {
+  it('counts each key separately, and saves up no more than a second', () => {
     const limiter = new RateLimiter(10);
     limiter.count('web', messages(20), NOW);
     expect(limiter.wait('mobile', NOW)).toBe(0);
@@ -33,19 +33,19 @@ describe('the rate limiter', () => {
     expect(limiter.wait('web', NOW + 3_600_000)).toBe(100);
   });
 
-  it('counts a request by its bytes where its messages are larger than 1 KB', () => {
+  it('counts a request by its bytes if its messages are larger than 1 KB', () => {
     const limiter = new RateLimiter(10);
     limiter.count('web', { messages: 1, bytes: 30 * 1024 }, NOW);
     expect(limiter.wait('web', NOW)).toBe(2_000);
   });
 
-  it('lets a key send at once while the clock has just begun', () => {
+  it('lets a key send at once even if the clock has just started', () => {
     const limiter = new RateLimiter(10);
     limiter.count('web', messages(10), 5);
     expect(limiter.wait('web', 5)).toBe(0);
   });
 
-  it('limits nothing where there is no limit', () => {
+  it('limits nothing if there is no limit', () => {
     const limiter = new RateLimiter(Infinity);
     limiter.count('web', messages(1_000_000), NOW);
     expect(limiter.wait('web', NOW)).toBe(0);

@@ -3,7 +3,7 @@ import { GuardedChild } from '../../support/child-process.js';
 
 const SCRIPT = new URL('./children/received-times.ts', import.meta.url);
 
-it('corrects the time of a message by the time at its sender, which is UTC without an offset', async () => {
+it('corrects the time of a message by the time of sending, which is UTC if it has no offset', async () => {
   const timestamp = '2026-11-21T01:00:00';
   const receivedAt = '2026-11-21T01:28:53Z';
   const sent = ['2026-11-21T01:28:52', '2026-11-21T01:18:53', 'Sat, 21 Nov 2026 01:18:53 GMT'];
@@ -15,7 +15,7 @@ it('corrects the time of a message by the time at its sender, which is UTC witho
   expect(times).toEqual([
     ['2026-11-21T01:28:52', at('01:00:00')],
     ['2026-11-21T01:18:53', at('01:10:00')],
-    // It is not ISO 8601, as every time that a client sends is.
+    // This time is not ISO 8601, unlike every time that a client sends.
     ['Sat, 21 Nov 2026 01:18:53 GMT', at('01:00:00')],
   ]);
   await child.exited;

@@ -20,14 +20,14 @@ describe('a message whose `integrations` cannot be measured, and whose destinati
     process.off('unhandledRejection', onRejection);
   });
 
-  /** As text, since JSON cannot write anything so deep. */
+  /** Sends the message as text, since `JSON.stringify` cannot write such deep nesting. */
   function send(server: TrackingServer, context: object): Promise<ApiAnswer> {
     const deep = '['.repeat(DEPTH) + ']'.repeat(DEPTH);
     const fields = JSON.stringify({ userId: 'u1', event: 'E', context }).slice(1, -1);
     return server.post('/v1/track', `{${fields},"integrations":{"X":${deep}}}`, basic('web'));
   }
 
-  it('is refused and leaves no rejection unheard where the tenant cannot be told either', async () => {
+  it('is refused without an unhandled rejection if its tenant cannot be determined either', async () => {
     const server = await stage.add(
       TrackingServer.start({
         platform: 'Express',

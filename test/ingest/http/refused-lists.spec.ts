@@ -6,7 +6,7 @@ import { Stage, webhooksTo } from '../../support/stage.js';
 import { PLATFORMS, TrackingServer } from './tracking-server.js';
 
 const COUNT = 100;
-/** As many as an answer lists. */
+/** Number of wrong messages: as many as an answer lists. */
 const WRONG = 20;
 
 const nothingFits: StandardSchema = {
@@ -21,7 +21,7 @@ describe.each(PLATFORMS)('a batch of which the next application on %s refuses so
   const stage = new Stage();
   const newConnection = quickConnections();
 
-  it('has those fail, and no other', async () => {
+  it('has only the refused messages fail', async () => {
     const receiver = await stage.receiver();
     const next = await stage.add(
       TrackingServer.start({

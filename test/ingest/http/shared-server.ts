@@ -6,14 +6,14 @@ import { type ServerOptions, TrackingServer } from './tracking-server.js';
 
 export interface SharedServer {
   server: TrackingServer;
-  /** Where the server delivers to. It forgets its requests before each test. */
+  /** Receiver of the server's deliveries. It forgets its requests before each test. */
   receiver: Receiver;
 }
 
 /**
  * Has the tests of a `describe` share a server with the tracking API.
  *
- * @param onStarted called before the first of them
+ * @param onStarted called before the first test
  */
 export function shareServer(options: ServerOptions, onStarted: (shared: SharedServer) => void): void {
   const stage = new Stage(afterAll);

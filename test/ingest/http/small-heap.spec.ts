@@ -10,11 +10,11 @@ const HOST = new URL('./children/busy-host.ts', import.meta.url);
 const KEY = 'wk_web';
 /** Megabytes that the process may use for its objects: as in a container with 256 MB. */
 const HEAP = 128;
-/** A process keeps each character of it in two bytes. */
+/** Text of which a process keeps each character in two bytes. */
 const TEXT = `${'x'.repeat(30_000)}🚀`;
-/** Of each request. */
+/** Messages in each request. */
 const MESSAGES = 16;
-/** 48 MB, and 72 MB of calls: each is more than the buffer has for it. */
+/** 48 MB of requests and 72 MB of calls: each is more than the buffer has room for. */
 const REQUESTS = 100;
 const CALLS = 2_400;
 
@@ -27,7 +27,7 @@ describeRedis('a process with little memory while the queue is away', () => {
   });
   afterAll(() => redis.dispose());
 
-  it('keeps what it has room for, over HTTP and of its own, and delivers it when the queue is back', async () => {
+  it('keeps the received messages and own calls that it has room for, and delivers them when the queue is back', async () => {
     const receiver = await stage.receiver();
     const host = await GuardedChild.startScript(HOST, [redis.url(), KEY, receiver.url(), TEXT], {
       env: { ...process.env, NODE_OPTIONS: `--max-old-space-size=${HEAP}` },

@@ -12,7 +12,7 @@ function resolve(options: object, trackingApi?: unknown): ResolvedOptions {
   );
 }
 
-/** The paths of all that is wrong. */
+/** Returns the paths of all wrong options. */
 function problemsOf(options: object, trackingApi?: unknown): string[] {
   try {
     resolve(options, trackingApi);
@@ -44,7 +44,7 @@ describe('the option `endpoint`', () => {
     'https://user:secret@example.com',
     'https://example.com/?key=secret',
     7,
-  ])('is refused as %s, without being repeated', (endpoint) => {
+  ])('is refused if it is %s, without the value in the error', (endpoint) => {
     expect(problemsOf({ endpoint })).toEqual(['endpoint']);
     expect(() => resolve({ endpoint })).not.toThrow('secret');
   });
@@ -64,7 +64,7 @@ describe('the `schema` of a source', () => {
     [{ x: 'false' }, ['sources[0].schema["x"]']],
     [{ x: { Webhooks: 'false' } }, ['sources[0].schema["x"]']],
     [{ x: { All: false } }, ['sources[0].schema["x"]']],
-  ])('%j is told what is wrong with it', (schema, problems) => {
+  ])('is refused with the paths of what is wrong, if anything: %j', (schema, problems) => {
     expect(schemaProblems(schema)).toEqual(problems);
   });
 });
@@ -78,7 +78,7 @@ describe('the extra `trackingApi`', () => {
       { path: '/events/', rateLimit: 5 },
       { path: '/events', rateLimit: 5 },
     ],
-  ])('%j reads as %j', (trackingApi, resolved) => {
+  ])('is resolved from %j to %j', (trackingApi, resolved) => {
     expect(resolve({}, trackingApi).trackingApi).toEqual(resolved);
   });
 
@@ -88,7 +88,7 @@ describe('the extra `trackingApi`', () => {
     ['trackingApi.path', { path: '/events?x=1' }],
     ['trackingApi.rateLimit', { rateLimit: 0 }],
     ['trackingApi.paths', { paths: '/events' }],
-  ])('is refused by the name of what is wrong: %s', (path, trackingApi) => {
+  ])('is refused with the path of what is wrong: %s', (path, trackingApi) => {
     expect(problemsOf({}, trackingApi)).toEqual([path]);
   });
 });

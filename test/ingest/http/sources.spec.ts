@@ -34,13 +34,13 @@ function appOf(options: AppOptions): ReturnType<Stage['app']> {
   return stage.app({ writeKey: undefined, connection, ...options });
 }
 
-/** Bodies of deletions hold nothing else. */
+/** Returns the received bodies as parsed JSON. */
 function bodies(): unknown[] {
   return receiver.requests.map(({ body }) => JSON.parse(body.toString()) as unknown);
 }
 
 describe('sources', () => {
-  it('are connected to the destinations that name them, and the first speaks for the service', async () => {
+  it('are connected to the destinations that name them, and the service speaks for the first', async () => {
     const other = await stage.receiver();
     const app = await appOf({
       sources: [WEB, MOBILE],
@@ -95,7 +95,7 @@ describe('sources', () => {
     await receiver.received(1);
   });
 
-  it('fail at start where `sourceNames` has a name that no source has', async () => {
+  it('fail at start if `sourceNames` has a name that no source has', async () => {
     const module = AnalyticsModule.forRootAsync({
       sourceNames: ['tv'],
       useFactory: () => ({ sources: [WEB], connection: 'redis://127.0.0.1:1' }),
@@ -128,7 +128,7 @@ describe('the schema of a source', () => {
     'Order Seen': { Other: false },
   };
 
-  it('keeps events from destinations by their name, in `track` calls only, and counts them as received', async () => {
+  it('keeps `track` calls from destinations by the name of their event, and counts them as received', async () => {
     const app = await appOf({ sources: [{ ...WEB, schema }, MOBILE], webhooks: webhooksTo(receiver) });
     for (const event of [...Object.keys(schema), 'debug event', 'constructor']) {
       app.analytics.track({ userId: 'u1', event });
@@ -142,7 +142,7 @@ describe('the schema of a source', () => {
     expect(app.analytics.source('mobile').usage()).toEqual({ received: 1, filtered: 0 });
   });
 
-  it('never sends where `integrations` said not to, and counts no such call as filtered', async () => {
+  it('never overrides an exclusion in `integrations`, and does not count such a call as filtered', async () => {
     const app = await appOf({ sources: [{ ...WEB, schema }], webhooks: webhooksTo(receiver) });
     const integrations = { All: false };
     app.analytics.track({ userId: 'u1', event: 'Order Refunded', integrations });
@@ -153,7 +153,7 @@ describe('the schema of a source', () => {
 });
 
 describe('a deletion', () => {
-  it('is told once for each source that has an enabled destination, each with an id of its own', async () => {
+  it('is sent once for each source that has an enabled destination, each time with an id of its own', async () => {
     const app = await appOf({
       sources: [WEB, MOBILE, { name: 'alone', writeKey: 'wk_alone' }],
       webhooks: [
@@ -172,7 +172,7 @@ describe('a deletion', () => {
     expect(ids).toContain(id);
   });
 
-  it('speaks of the sources given, and of a bound source alone', async () => {
+  it('concerns the given sources, or only the source on which it was called', async () => {
     const app = await appOf({
       sources: [WEB, MOBILE, { name: 'tv', writeKey: 'wk_tv' }],
       webhooks: webhooksTo(receiver),

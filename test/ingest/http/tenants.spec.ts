@@ -8,10 +8,10 @@ import { type ApiAnswer, basic, TrackingServer } from './tracking-server.js';
 
 const newConnection = quickConnections();
 
-/** Destinations of an application of which those of one tenant cannot be looked up. */
+/** A store in which the destinations of damaged tenants cannot be looked up until it is repaired. */
 class DamagedStore extends MemoryDestinationStore {
   isRepaired = false;
-  /** How often damaged tenants were asked for. */
+  /** How often each damaged tenant was looked up. */
   readonly asked = new Map<string, number>();
 
   override findByTenant(tenant: string | undefined): ReturnType<MemoryDestinationStore['findByTenant']> {
@@ -25,9 +25,9 @@ class DamagedStore extends MemoryDestinationStore {
   }
 }
 
-/** Destinations of an application whose database takes its time. */
+/** A store whose look-ups take as long as those of a slow database. */
 class SlowStore extends MemoryDestinationStore {
-  /** Tenants that were asked for. */
+  /** Tenants that were looked up. */
   readonly asked = new Set<string | undefined>();
 
   override async findByTenant(
@@ -39,10 +39,10 @@ class SlowStore extends MemoryDestinationStore {
   }
 }
 
-describe('the tracking API and a tenant whose destinations cannot be looked up', () => {
+describe('the tracking API with tenants whose destinations cannot be looked up', () => {
   const stage = new Stage();
 
-  it('keeps the messages of a few such tenants, and looks up no more than those', async () => {
+  it('keeps the messages of a few such tenants, and looks up only those tenants', async () => {
     const store = new DamagedStore();
     const server = await stage.add(
       TrackingServer.start({
@@ -71,7 +71,7 @@ describe('the tracking API and a tenant whose destinations cannot be looked up',
     expect(await server.analytics.flush()).toMatchObject({ pending: 0 });
   });
 
-  it('keeps nothing of a request that has more of such tenants than there is room for', async () => {
+  it('keeps nothing of a request that names more such tenants than there is room for', async () => {
     const store = new DamagedStore();
     const server = await stage.add(
       TrackingServer.start({
@@ -96,12 +96,12 @@ describe('the tracking API and a tenant whose destinations cannot be looked up',
     expect(await server.analytics.flush({ timeout: 0 })).toMatchObject({ pending: 0 });
     expect(await send('healthy')).toMatchObject({ status: 200 });
 
-    // Those that go on being looked up are asked for again and again.
+    // A tenant whose look-up goes on is looked up again and again.
     expect(await send('damaged-marker')).toMatchObject({ status: 503 });
     expect(store.askedAtLeast(5)).toEqual(['damaged-marker']);
   });
 
-  it('answers 503 to that tenant alone, takes its requests as a whole later, and loses nothing', async () => {
+  it('answers 503 to requests for such a tenant alone, takes them as a whole later, and loses nothing', async () => {
     const receiver = await stage.receiver();
     const store = new DamagedStore();
     for (const tenant of ['acme', 'damaged']) {
@@ -150,10 +150,10 @@ describe('the tracking API and a tenant whose destinations cannot be looked up',
   });
 });
 
-describe('the tracking API and a sender who names thousands of tenants', () => {
+describe('the tracking API with a sender that names thousands of tenants', () => {
   const stage = new Stage();
 
-  it('lets nobody else wait until the destinations of all of them were looked up', async () => {
+  it('does not make others wait until the destinations of all these tenants are looked up', async () => {
     const receiver = await stage.receiver();
     const store = new SlowStore();
     for (const tenant of ['acme', 'host']) {
@@ -187,7 +187,7 @@ describe('the tracking API and a sender who names thousands of tenants', () => {
 
     expect(await flood).toMatchObject({ status: 503 });
     expect(await server.analytics.flush()).toMatchObject({ pending: 0 });
-    // Those that nobody waits for any longer are not looked up.
+    // Tenants that no request waits for any longer are not looked up.
     expect(store.asked.size).toBeLessThan(2_000);
   });
 });

@@ -4,13 +4,13 @@ import { Stage, webhooksTo } from '../../support/stage.js';
 import { fuzzTrackingApi } from './tracking-api-fuzz.js';
 import { PLATFORMS, TrackingServer } from './tracking-server.js';
 
-/** For each platform, in milliseconds. */
+/** Milliseconds for each platform. */
 const TIME = 4_000;
 const newConnection = quickConnections();
 const stage = new Stage();
 
 it.each(PLATFORMS)(
-  'the tracking API on %s answers anything without an error of its own, and loses no neighbour',
+  'the tracking API on %s answers any input without an internal error, and loses no message beside it',
   async (platform) => {
     expect.hasAssertions();
     const receiver = await stage.receiver();

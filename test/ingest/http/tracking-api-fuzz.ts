@@ -27,7 +27,7 @@ const anything = fc.letrec((tie) => ({
   ),
 })).value;
 
-/** Mostly as it should be, in any field as it should not. */
+/** A mostly valid message, any field of which may be invalid. */
 const message = fc.record(
   {
     type: fc.oneof({ weight: 4, arbitrary: fc.constantFrom(...TYPES) }, anything),
@@ -54,7 +54,7 @@ const message = fc.record(
   { requiredKeys: [] },
 );
 
-/** A body, and bytes of it spoilt. */
+/** A body with some bytes changed or cut off. */
 const spoilt = fc
   .tuple(
     fc.oneof(
@@ -80,11 +80,11 @@ export interface FuzzOptions {
   server: TrackingServer;
   receiver: Receiver;
   writeKey: string;
-  /** The longest that it may take to find something, in milliseconds. */
+  /** Milliseconds that the search for errors may take at most. */
   time: number;
 }
 
-/** Sends what no client would send, and expects no error of the server's and no lost neighbour. */
+/** Sends what no client would send, and expects no error of the server and no lost message beside it. */
 export async function fuzzTrackingApi({ server, receiver, writeKey, time }: FuzzOptions): Promise<void> {
   const seed = Number(process.env.FUZZ_SEED ?? Date.now() % 2 ** 31);
   console.info(`Fuzzing the tracking API; repeat it with FUZZ_SEED=${seed}`);

@@ -29,7 +29,7 @@ describe.each(PLATFORMS)('the tracking API on %s', (platform) => {
     (shared) => ({ server, receiver } = shared),
   );
 
-  /** What arrives, once the receiver has this many. */
+  /** Resolves to the delivered messages once the receiver has this many. */
   async function delivered(count: number): Promise<ReceivedMessage[]> {
     const requests = await receiver.received(count);
     return requests.map(messageIn);
@@ -58,7 +58,7 @@ describe.each(PLATFORMS)('the tracking API on %s', (platform) => {
     ['/v1/g', { userId: 'u1', groupId: 'g1' }, 'group'],
     ['/v1/alias', { userId: 'u1', previousId: 'a1' }, 'alias'],
     ['/v1/a', { userId: 'u1', previousId: 'a1' }, 'alias'],
-  ])('takes what is posted to %s, and delivers it', async (path, body, type) => {
+  ])('takes messages that are posted to %s, and delivers them', async (path, body, type) => {
     expect(await server.post(path, body, HEADERS)).toMatchObject({ status: 200, body: { success: true } });
     expect(await deliveredOne()).toMatchObject({ version: 1, type });
   });
@@ -93,7 +93,7 @@ describe.each(PLATFORMS)('the tracking API on %s', (platform) => {
     expect(answer).toMatchObject({ status: 401, body: { success: false, code: 'UNKNOWN_WRITE_KEY' } });
   });
 
-  it('answers 200 for a disabled source, and drops what it sends', async () => {
+  it('answers 200 for a disabled source, and drops its messages', async () => {
     const answer = await server.post('/v1/track', { ...TRACK, messageId: 'dropped' }, basic('wk_old'));
     expect(answer).toMatchObject({ status: 200, body: { success: true } });
     await server.post('/v1/track', { ...TRACK, messageId: 'kept' }, HEADERS);
@@ -106,12 +106,12 @@ describe.each(PLATFORMS)('the tracking API on %s', (platform) => {
     await delivered(3);
   });
 
-  it('answers what browser libraries tell of themselves, and ignores it', async () => {
+  it('answers metrics that browser libraries send, and ignores them', async () => {
     const answer = await server.post('/v1/m', { series: [{ type: 'Counter', metric: 'x' }] });
     expect(answer).toMatchObject({ status: 200, body: { success: true } });
   });
 
-  it('turns ids that are numbers into text', async () => {
+  it('turns numeric ids into text', async () => {
     const group = { type: 'group', userId: 7, anonymousId: 0, groupId: 12.5 };
     const alias = { type: 'alias', userId: 7, previousId: 8 };
     expect(await server.post('/v1/batch', { batch: [group, alias] }, HEADERS)).toMatchObject({
@@ -129,7 +129,7 @@ describe.each(PLATFORMS)('the tracking API on %s', (platform) => {
     });
   });
 
-  it("merges a batch's own context and integrations under those of each message", async () => {
+  it('merges the context and integrations of each message over those of its batch', async () => {
     const batch = {
       context: { app: { name: 'shop' }, locale: 'de' },
       integrations: { Webhooks: false },
@@ -146,7 +146,7 @@ describe.each(PLATFORMS)('the tracking API on %s', (platform) => {
     expect(kept?.context).toMatchObject({ app: { name: 'shop' }, locale: 'fr' });
   });
 
-  it('takes `all` in integrations for `All`', async () => {
+  it('treats `all` in integrations as `All`', async () => {
     const batch = [
       { ...TRACK, messageId: 'none', integrations: { all: false } },
       { ...TRACK, messageId: 'own', integrations: { all: false, Webhooks: { option: 1 } } },
@@ -155,7 +155,7 @@ describe.each(PLATFORMS)('the tracking API on %s', (platform) => {
     expect((await deliveredOne()).messageId).toBe('own');
   });
 
-  it('tells the body by looking at it: JSON as text, and gzip of whatever content type', async () => {
+  it('detects JSON and gzip by the body itself, whatever the content type', async () => {
     const batch = { batch: [TRACK], writeKey: KEY };
     const beacon = await server.post('/v1/b', JSON.stringify(batch), { 'content-type': 'text/plain' });
     const form = { 'content-type': 'application/x-www-form-urlencoded' };
@@ -167,7 +167,7 @@ describe.each(PLATFORMS)('the tracking API on %s', (platform) => {
     await delivered(3);
   });
 
-  it('lets any page send, and answers its preflight without a word of cookies', async () => {
+  it('takes requests from any page, and answers their preflights without allowing credentials', async () => {
     const preflight = await server.send('/v1/batch', {
       method: 'OPTIONS',
       headers: {
@@ -195,7 +195,7 @@ describe.each(PLATFORMS)('the tracking API on %s', (platform) => {
     await delivered(1);
   });
 
-  it('stamps a message without a time with the time at which it came', async () => {
+  it('stamps a message without a time with the time of its arrival', async () => {
     const before = Date.now();
     await server.post('/v1/track', TRACK, HEADERS);
     const after = Date.now();
@@ -210,12 +210,12 @@ describe.each(PLATFORMS)('the tracking API on %s', (platform) => {
     ['/v1/import', { batch: [{ ...TRACK, timestamp: LONG_AGO }], sentAt: '2020-01-01T00:00:00.000Z' }],
     ['/v1/track', { ...TRACK, timestamp: LONG_AGO }],
     ['/v1/track', { ...TRACK, originalTimestamp: LONG_AGO }],
-  ])('lets a time long past through %s unchanged', async (path, body) => {
+  ])('keeps a time long past that arrives at %s', async (path, body) => {
     await server.post(path, body, HEADERS);
     expect((await deliveredOne()).timestamp).toBe(LONG_AGO);
   });
 
-  it('puts the time of a client right whose clock is wrong by more than a minute', async () => {
+  it('corrects the time of a client whose clock is wrong by more than a minute', async () => {
     const hour = 3_600_000;
     const now = Date.now();
     const wrong = (milliseconds: number): string => new Date(now - hour + milliseconds).toISOString();
@@ -226,7 +226,7 @@ describe.each(PLATFORMS)('the tracking API on %s', (platform) => {
     expect(timestamp).toBeLessThan(Date.now());
   });
 
-  it("tells the sender's address, as the trusted proxy does, where the client told none", async () => {
+  it('takes the address of the sender from the trusted proxy if the client has given none', async () => {
     const batch = [
       { ...TRACK, messageId: 'without' },
       { ...TRACK, messageId: 'with', context: { ip: '8.8.8.8' } },
@@ -240,7 +240,7 @@ describe.each(PLATFORMS)('the tracking API on %s', (platform) => {
   it.each([
     ['an address with a zone', `fe80::1%${'x'.repeat(1_000)}`],
     ['a long text', 'x'.repeat(1_000)],
-  ])('tells no address where a proxy forwards %s', async (_case, forwarded) => {
+  ])('takes no address if a proxy forwards %s', async (_case, forwarded) => {
     await server.post('/v1/track', TRACK, { ...HEADERS, 'x-forwarded-for': forwarded });
     expect((await deliveredOne()).context).not.toHaveProperty('ip');
   });

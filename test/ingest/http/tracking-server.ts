@@ -18,12 +18,12 @@ export const PLATFORMS: readonly Platform[] = ['Express', 'Fastify'];
 export interface ServerOptions {
   platform: Platform;
   analytics: AppOptions;
-  /** What the host has of its own. */
+  /** Controllers, providers and imports of the host. */
   host?: ModuleMetadata;
   nest?: NestApplicationOptions;
   /** Sets up the host's application as its `main.ts` would. */
   configure?: (app: INestApplication) => void;
-  /** Options of Fastify, or settings of Express: the proxies that are trusted. */
+  /** Trusted proxies, as an option of Fastify or a setting of Express. */
   trustProxy?: boolean | ((address: string) => boolean);
   /** The certificate of a server that speaks TLS. @default plain HTTP */
   https?: KeyPair;
@@ -74,7 +74,7 @@ export class TrackingServer {
     return this.app.get(AnalyticsService);
   }
 
-  /** Posts what is given: text and bytes as they are, anything else as JSON. */
+  /** Posts a body: text and bytes as they are, anything else as JSON. */
   async post(path: string, body: unknown, headers: Record<string, string> = {}): Promise<ApiAnswer> {
     const isRaw = typeof body === 'string' || body instanceof Uint8Array;
     return this.send(path, {
@@ -97,7 +97,7 @@ export class TrackingServer {
   }
 }
 
-/** The header of Basic authentication by a write key. */
+/** Returns the header for Basic authentication with a write key. */
 export function basic(writeKey: string): { authorization: string } {
   return { authorization: `Basic ${Buffer.from(`${writeKey}:`).toString('base64')}` };
 }

@@ -14,7 +14,7 @@ describe('the log of unknown write keys', () => {
     jest.useRealTimers();
   });
 
-  it('writes the first at once, and those after it once a minute with their count', () => {
+  it('writes the first request at once, and later ones once a minute with their count', () => {
     log.add('wk_wrong_page');
     expect(lines).toEqual([expect.stringMatching(/^1 request was answered 401 .* ends in "page"/)]);
     for (let n = 0; n < 500; n++) log.add('wk_wrong_page');
@@ -28,7 +28,7 @@ describe('the log of unknown write keys', () => {
     expect(lines).toHaveLength(3);
   });
 
-  it('shows at most half of a key, and nothing that a terminal obeys', () => {
+  it('shows at most half of a key, and no characters that a terminal obeys', () => {
     log.add('abcd');
     jest.advanceTimersByTime(60_000);
     log.add('key\u001b[2J\u009b');
@@ -41,7 +41,7 @@ describe('the log of unknown write keys', () => {
     ]);
   });
 
-  it('writes what it has counted when the application closes', () => {
+  it('writes the remaining count when the application closes', () => {
     log.add('wk_wrong_page');
     log.add('wk_wrong_page');
     log.close();

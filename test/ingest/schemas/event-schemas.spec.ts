@@ -19,7 +19,7 @@ const OrderCompleted = z.object({
   items: z.array(z.object({ sku: z.string() })).optional(),
 });
 
-/** As libraries are whose schemas are functions, and whose errors quote what they were given. */
+/** Mimics a library whose schemas are functions and whose errors quote the given value. */
 const Refunded: StandardSchema = Object.assign(() => undefined, {
   '~standard': {
     version: 1 as const,
@@ -57,7 +57,7 @@ function track(app: DecoratedApp, event: string, properties: object): string {
 }
 
 describe('the schema of an event', () => {
-  it('lets through what fits it, as it was given and not as the schema makes it', async () => {
+  it('lets properties that fit through as they were given, not as the schema changes them', async () => {
     const app = await start('throw');
     track(app, 'Order Completed', { total: 5, note: 'extra' });
     track(app, 'Another Event', { total: 'five' });
@@ -69,7 +69,7 @@ describe('the schema of an event', () => {
     ]);
   });
 
-  it('warns of what does not fit once an event, and it is sent, unless the options say otherwise', async () => {
+  it('warns once for each event of properties that do not fit, and lets the event through, by default', async () => {
     const app = await start();
     track(app, 'Order Completed', { total: 'five', items: [{ sku: 1 }, {}] });
     track(app, 'Order Completed', {});
@@ -83,7 +83,7 @@ describe('the schema of an event', () => {
     ]);
   });
 
-  it('drops and counts what does not fit, where the options say so', async () => {
+  it('drops and counts events that do not fit, if `onViolation` says so', async () => {
     const app = await start('drop');
     expect(track(app, 'Order Completed', { total: 'five' })).toEqual(expect.any(String));
     expect(app.get(Orders).complete('six')).toBe('six');
@@ -92,7 +92,7 @@ describe('the schema of an event', () => {
     expect(app.logs.about('schema')).toEqual([expect.stringContaining('`properties.total`')]);
   });
 
-  it('throws in the call, where the options say so, and never in a decorated method', async () => {
+  it('throws in the call if `onViolation` says so, and never in a decorated method', async () => {
     const app = await start('throw');
     expect(() => track(app, 'Order Completed', { total: 'five' })).toThrow(EventViolationError);
     expect(app.get(Orders).complete('six')).toBe('six');
@@ -100,7 +100,7 @@ describe('the schema of an event', () => {
     expect(app.logs.about('Orders.complete')).toEqual([expect.stringContaining('`properties.total`')]);
   });
 
-  it('never tells a value', async () => {
+  it('never reveals a value', async () => {
     const app = await start('throw');
     expect(() => track(app, 'Refunded', { total: 'secret' })).toThrow(/`properties\.total`$/);
   });
@@ -112,7 +112,7 @@ describe('the schema of an event', () => {
 });
 
 describe('the options of decorators and schemas', () => {
-  it('are checked at start, all of them', async () => {
+  it('are all checked at start', async () => {
     const wrong = {
       events: { Opened: { type: 'object' } },
       onViolation: 'log',

@@ -10,7 +10,7 @@ import { type DecoratedApp, DecoratedApps } from '../decorators/support/decorate
 
 const apps = DecoratedApps.forThisFile();
 
-/** A schema of no library, by what it does with the properties. */
+/** Returns a schema without a library, which validates properties with this function. */
 function schemaOf(validate: (value: never) => unknown): StandardSchema {
   return Object.assign<object, StandardSchema>(
     {},
@@ -34,7 +34,7 @@ const Refined = z.object({
 
 const events = { UrlShared, Answered, Awaited, Nothing, Refined };
 
-/** JSON of an object in an object, and so on. */
+/** Returns the JSON of objects that are nested to this depth. */
 function nested(depth: number): string {
   return `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`;
 }
@@ -60,7 +60,7 @@ describe.each(WRONG)('a schema that %s', (_name, event, properties, text) => {
   const track = (app: DecoratedApp): string =>
     app.nest.get(AnalyticsService).track({ userId: 'u1', event, properties });
 
-  it('is a violation that is told once, and the event is sent', async () => {
+  it('is logged once as a violation with onViolation warn, and the event is sent', async () => {
     const app = await start('warn');
     track(app);
     track(app);
@@ -69,14 +69,14 @@ describe.each(WRONG)('a schema that %s', (_name, event, properties, text) => {
     expect(app.logs.about('secret')).toEqual([]);
   });
 
-  it('is a violation for which the event is dropped and counted', async () => {
+  it('has its event dropped and counted with onViolation drop', async () => {
     const app = await start('drop');
     expect(track(app)).toEqual(expect.any(String));
     expect(app.events).toEqual([]);
     await expect(app.nest.get(AnalyticsService).flush()).resolves.toMatchObject({ refused: 1 });
   });
 
-  it('is a violation that the call throws', async () => {
+  it('makes the call throw with onViolation throw', async () => {
     const app = await start('throw');
     expect(() => track(app)).toThrow(EventViolationError);
     expect(() => track(app)).not.toThrow(/secret| at /);
@@ -92,7 +92,7 @@ it('a schema that throws or is asynchronous for some values lets the others pass
 });
 
 describe.each(['warn', 'drop', 'throw'] as const)('the tracking API with onViolation %s', (onViolation) => {
-  it('takes the rest of a batch beside events whose schemas fail, and never answers 500', async () => {
+  it('takes the other events of a batch if schemas fail for some, and never answers 500', async () => {
     const imports = { analytics: { events, onViolation }, trackingApi: true };
     const app = await apps.start(imports);
     const batch = [
@@ -112,7 +112,7 @@ describe.each(['warn', 'drop', 'throw'] as const)('the tracking API with onViola
     expect(app.logs.about('schema could not check it, as it threw TypeError at ')).toHaveLength(1);
   });
 
-  it('refuses properties that are nested too deeply for a schema, and takes their neighbours', async () => {
+  it('refuses properties that are nested too deeply for a schema, and takes the messages beside them', async () => {
     const app = await apps.start({ analytics: { events, onViolation }, trackingApi: true });
     const fine = JSON.stringify({ type: 'track', userId: 'u1', event: 'Fine' });
     const deep = `{"type":"track","userId":"u1","event":"UrlShared","properties":${nested(5_000)}}`;
@@ -150,7 +150,7 @@ describe('properties that cannot be copied for a schema', () => {
       },
       /a getter in it threw/,
     ],
-  ])('are refused in the call where they %s', async (_case, properties, text) => {
+  ])('are refused in the call if they %s', async (_case, properties, text) => {
     const app = await start('warn');
     const track = (): string =>
       app.nest.get(AnalyticsService).track({ userId: 'u1', event: 'UrlShared', properties: { properties } });
@@ -165,7 +165,7 @@ describe('properties that cannot be copied for a schema', () => {
   });
 });
 
-describe('a schema that changes what it is given', () => {
+describe('a schema that changes its input', () => {
   class Item {
     constructor(readonly sku: string) {}
   }
@@ -182,7 +182,7 @@ describe('a schema that changes what it is given', () => {
     },
   );
 
-  it('changes nothing that is sent, and none of the objects of the caller', async () => {
+  it('changes neither what is sent nor the objects of the caller', async () => {
     const app = await apps.start({ analytics: { events: { Greedy }, onViolation: 'throw' } });
     const order = { total: 5, at: new Date('2026-01-02'), items: [new Item('a')], self: {} };
     for (let sent = 0; sent < 2; sent++) {
@@ -201,7 +201,7 @@ describe('a schema that changes what it is given', () => {
     expect(order).toEqual({ total: 5, at: new Date('2026-01-02'), items: [new Item('a')], self: {} });
   });
 
-  it('changes nothing that is sent of objects that cannot be copied', async () => {
+  it('does not change what is sent of objects that cannot be copied', async () => {
     class Money {
       constructor(public amount: number) {}
       toJSON(): string {
@@ -234,7 +234,7 @@ describe('a schema that changes what it is given', () => {
     });
   });
 
-  it('is given keys that JSON allows, whatever they are called', async () => {
+  it('is given every key that JSON allows, whatever its name', async () => {
     let seen: unknown;
     const Odd = schemaOf((properties: unknown) => ((seen = properties), { value: properties }));
     const app = await apps.start({ analytics: { events: { Odd }, onViolation: 'throw' } });

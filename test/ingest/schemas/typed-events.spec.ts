@@ -10,7 +10,7 @@ import {
 declare const analytics: AnalyticsService;
 `;
 
-/** What tells that a program was compiled at all: `@ts-expect-error` holds for the rest. */
+/** Shows that a program was compiled at all. `@ts-expect-error` checks the rest. */
 const WRONG_AT_THE_END = `analytics.track({ userId: 'u1', event: 'Order', properties: {} });`;
 const PROBLEM_AT_THE_END = `Type '"Order"' is not assignable to type '"Order Completed" | "Shop Opened" | "Left"'.`;
 
@@ -104,7 +104,7 @@ describe('events that an application declares', () => {
       `export class Shop { @Track('Order') complete() { return 1; } }`,
       /'"Order"' is not assignable to parameter of type '"Order Completed" \| "Paid"'/,
     ],
-  ])('are explained: %s', (_, call, problem) => {
+  ])('lead to clear compiler errors: %s', (_, call, problem) => {
     const problems = problemsOf(`
       import { type AnalyticsService, Track } from 'nestjs-analytics';
       declare const analytics: AnalyticsService;
@@ -115,7 +115,7 @@ describe('events that an application declares', () => {
     expect(problems).toEqual([expect.stringMatching(problem)]);
   });
 
-  it('are declared once, by their schemas', () => {
+  it('may be declared once, by their schemas', () => {
     const problems = problemsOf(`${IMPORTS}
       export const events = defineEvents({
         'Order Completed': z.object({ total: z.number(), coupon: z.string().optional() }),
@@ -133,7 +133,7 @@ describe('events that an application declares', () => {
     expect(problems).toEqual([PROBLEM_AT_THE_END]);
   });
 
-  it('are not contradicted by a schema', () => {
+  it('must not be contradicted by a schema', () => {
     const problems = problemsOf(`${IMPORTS}
       declare module 'nestjs-analytics' {
         interface AnalyticsEvents {
@@ -168,7 +168,7 @@ describe('events that an application declares', () => {
     expect(problems).toEqual([PROBLEM_AT_THE_END]);
   });
 
-  it('may be none: then schemas stand by themselves', () => {
+  it('may be absent, so that schemas stand by themselves', () => {
     const problems = problemsOf(`${IMPORTS}
       AnalyticsModule.forRoot({ writeKey: 'wk', events: { Any: z.object({ total: z.number() }) } });
       AnalyticsModule.forRoot({ writeKey: 'wk', events: defineEvents({ Any: z.object({ total: z.number() }) }) });
@@ -182,8 +182,8 @@ describe('events that an application declares', () => {
   });
 });
 
-describe('the decorator', () => {
-  it('of a group is refused with the name of what it needs where it has no `groupId`', () => {
+describe('a decorator', () => {
+  it('does not compile for a group without a `groupId`, which the error names', () => {
     for (const options of ['{}', '{ traits: {} }']) {
       const program = `
         import { Group } from 'nestjs-analytics';

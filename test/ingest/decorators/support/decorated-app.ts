@@ -59,7 +59,7 @@ export class DecoratedApp {
     return this.messages;
   }
 
-  /** Names of what was recorded. */
+  /** Names of the recorded events, and types of the other messages. */
   get events(): string[] {
     return this.messages.map((message) => (message.type === 'track' ? message.event : message.type));
   }
@@ -81,7 +81,7 @@ export class DecoratedApps {
     return apps;
   }
 
-  /** The queue's server; `undefined` where Redis is not installed and the embedded database serves. */
+  /** Server of the queue, or `undefined` if Redis is not installed and the embedded database serves. */
   get queueServer(): RedisServer | undefined {
     return this.server;
   }

@@ -1,4 +1,4 @@
-/** As queries of database libraries are: nothing happens before one of its methods is called, and none calls another. */
+/** Mimics queries of database libraries: it runs when one of its methods is called, and no method calls another. */
 export class LazyQuery implements Promise<string> {
   readonly [Symbol.toStringTag] = 'LazyQuery';
   runs = 0;
@@ -25,7 +25,7 @@ export class LazyQuery implements Promise<string> {
   }
 }
 
-/** As the promises of some HTTP clients are: `then` reads the response, other methods leave it alone. */
+/** Mimics the promises of some HTTP clients: only `then` reads the response. */
 export class LazyPromise extends Promise<string> {
   runs = 0;
 

@@ -6,7 +6,7 @@ export class Logs implements LoggerService {
   readonly errors: string[] = [];
 
   log(): void {
-    // What an application tells of its start is of no concern.
+    // Lines about the start of the application are not collected.
   }
 
   warn(message: unknown): void {
@@ -17,7 +17,7 @@ export class Logs implements LoggerService {
     this.errors.push(String(message));
   }
 
-  /** The warnings that hold a text. */
+  /** Returns the warnings that contain a text. */
   about(text: string): string[] {
     return this.warnings.filter((warning) => warning.includes(text));
   }
