@@ -1,13 +1,13 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { CallMemory } from '../../src/custom-destinations/call-memory.js';
 
-/** With room for eight of the largest calls. */
+/** Room for eight of the largest calls. */
 const BYTES = 30_000;
 
-describe('the memory of the calls of custom destinations', () => {
+describe('the memory for calls of custom destinations', () => {
   let memory: CallMemory;
   let largest: number;
-  /** The calls that have begun and not ended, in their order. */
+  /** Calls that have started and not ended, in the order of their start. */
   let running: Map<string, () => void>;
 
   beforeEach(() => {
@@ -40,7 +40,7 @@ describe('the memory of the calls of custom destinations', () => {
     await settled();
   }
 
-  it('is enough for eight of the largest calls, and for more that are smaller', async () => {
+  it('has room for eight of the largest calls, or for more calls if they are smaller', async () => {
     await calls('a', 16);
     expect(running.size).toBe(8);
     running.clear();
@@ -50,7 +50,7 @@ describe('the memory of the calls of custom destinations', () => {
     expect(running.size).toBe(16);
   });
 
-  it('has room for a call of each destination, however much those of others hold', async () => {
+  it('has room for a call of each destination, however much the calls of other destinations hold', async () => {
     await calls('slow', 16);
     await calls('b', 2);
     await calls('c', 2);
@@ -59,7 +59,7 @@ describe('the memory of the calls of custom destinations', () => {
     expect([...running.keys()].slice(8)).toEqual(['c0', 'b1']);
   });
 
-  it('has room for one call that is larger than all of it', async () => {
+  it('has room for a call that is larger than the whole memory, and for no other call beside it', async () => {
     void call('a', 'huge', 100 * largest);
     void call('a', 'small', 1);
     await settled();
@@ -68,7 +68,7 @@ describe('the memory of the calls of custom destinations', () => {
     expect([...running.keys()]).toEqual(['small']);
   });
 
-  it('is given to the destination next that holds the least', async () => {
+  it('goes next to the destination that holds the least', async () => {
     await calls('greedy', 16);
     await calls('modest', 3);
     expect([...running.keys()].slice(8)).toEqual(['modest0']);

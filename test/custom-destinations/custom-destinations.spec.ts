@@ -23,7 +23,7 @@ interface Call {
   context: DeliveryContext;
 }
 
-/** A destination that keeps its calls, and answers them one after the other. */
+/** A destination that records its calls, and answers one after the other. */
 class Warehouse implements CustomDestination {
   readonly id: string = 'warehouse';
   readonly retryWindow = 3_000;
@@ -103,7 +103,7 @@ describeAnyServer('a custom destination', (backend) => {
     expect(warehouse.events.sort()).toEqual(['one', 'three', 'two']);
   });
 
-  it('gets messages again while its code throws, and is told the attempt', async () => {
+  it('gets messages again while its code throws, with the number of the attempt', async () => {
     const warehouse = new Warehouse((call) => {
       if (call < 3) throw Object.assign(new Error('no room'), { code: 'WAREHOUSE_FULL' });
     });
@@ -122,7 +122,7 @@ describeAnyServer('a custom destination', (backend) => {
     });
   });
 
-  it('settles each message by its own result, and gets failed ones again when they are replayed', async () => {
+  it('has each message settled by its own result, and gets failed messages again when they are replayed', async () => {
     const warehouse = new Warehouse((call) =>
       call > 1
         ? []
@@ -163,26 +163,23 @@ describeAnyServer('a custom destination', (backend) => {
     ['sorts', (messages) => messages.sort((a, b) => (a.timestamp < b.timestamp ? -1 : 1))],
     ['empties', (messages) => messages.splice(0)],
     ['renames', (messages) => messages.map((message) => Object.assign(message, { messageId: 'mine' }))],
-  ])(
-    'may do what it likes with its messages: one that %s them has the right ones settled',
-    async (_, change) => {
-      const warehouse = new Warehouse((_call, { messages }) => {
-        change(messages as DeliveredMessage[]);
-        return [{ messageId: 'late', error: new PermanentDeliveryError('refused') }];
-      });
-      const app = await start([warehouse]);
-      app.analytics.track({ userId: 'u1', event: 'E', messageId: 'late', timestamp: '2026-11-02' });
-      app.analytics.track({ userId: 'u1', event: 'E', messageId: 'early', timestamp: '2026-11-01' });
-      await app.analytics.flush();
-      await app.settled();
-      const failed = await app.context.get(DeliveriesService).failed();
-      expect(failed.map(({ messageId, outcomes: [outcome] }) => [messageId, outcome?.error])).toEqual([
-        ['late', 'PERMANENT_DELIVERY'],
-      ]);
-    },
-  );
+  ])('has the right messages settled even if it %s the messages that it gets', async (_, change) => {
+    const warehouse = new Warehouse((_call, { messages }) => {
+      change(messages as DeliveredMessage[]);
+      return [{ messageId: 'late', error: new PermanentDeliveryError('refused') }];
+    });
+    const app = await start([warehouse]);
+    app.analytics.track({ userId: 'u1', event: 'E', messageId: 'late', timestamp: '2026-11-02' });
+    app.analytics.track({ userId: 'u1', event: 'E', messageId: 'early', timestamp: '2026-11-01' });
+    await app.analytics.flush();
+    await app.settled();
+    const failed = await app.context.get(DeliveriesService).failed();
+    expect(failed.map(({ messageId, outcomes: [outcome] }) => [messageId, outcome?.error])).toEqual([
+      ['late', 'PERMANENT_DELIVERY'],
+    ]);
+  });
 
-  it('keeps all messages of a call as failed that throws a `PermanentDeliveryError`', async () => {
+  it('has all messages of a call kept as failed if the call throws a `PermanentDeliveryError`', async () => {
     const warehouse = new Warehouse(() => {
       throw new PermanentDeliveryError('the table is gone');
     });
@@ -196,7 +193,7 @@ describeAnyServer('a custom destination', (backend) => {
     expect(await app.log.line(/"warehouse" does not take events: PERMANENT_DELIVERY/)).not.toContain('URL');
   });
 
-  it('is chosen by its name and by its sources, and takes nothing when it is off', async () => {
+  it('is selected by its name and its sources, and gets nothing when it is disabled', async () => {
     const sources = ['web', 'server'].map((name) => ({ name, writeKey: name }));
     const named = Object.assign(new Warehouse(), { name: 'Warehouse' });
     const ofServer = Object.assign(new Warehouse(), { id: 'of-server', sources: ['server'] });
@@ -214,7 +211,7 @@ describeAnyServer('a custom destination', (backend) => {
     expect(off.calls).toHaveLength(0);
   });
 
-  it('is told when the application shuts down, and gets its messages after the restart', async () => {
+  it('sees its call aborted when the application shuts down, and gets the messages after the restart', async () => {
     const aborted: unknown[] = [];
     const hanging = new Warehouse((_, { context }) => {
       context.signal.addEventListener('abort', () => aborted.push(context.signal.reason));
@@ -231,7 +228,7 @@ describeAnyServer('a custom destination', (backend) => {
     expect(warehouse.events).toEqual(['E']);
   });
 
-  it('may be a class, with whatever Nest injects, also what tracks itself', async () => {
+  it('may be a class that Nest injects providers into, even providers that track events', async () => {
     @Injectable()
     class Tables {
       readonly rows: string[] = [];
@@ -276,7 +273,7 @@ describeAnyServer('a custom destination', (backend) => {
     ]);
   });
 
-  it('that is a class holds up no `flush` of a provider that is made before it', async () => {
+  it('does not hold up the `flush` of a provider that is created before it, if it is a class', async () => {
     const FIRST_EVENT = Symbol('first event');
     const flushed: FlushResult[] = [];
     @Injectable()
@@ -295,7 +292,7 @@ describeAnyServer('a custom destination', (backend) => {
         flushed.push(await analytics.flush());
       },
     };
-    // Nest initialises global modules in the order in which they are imported.
+    // Nest initializes global modules in the order in which they are imported.
     @Global()
     @Module({ providers: [Ready, firstEvent] })
     class EarlyModule {}
@@ -335,32 +332,35 @@ describeAnyServer('a custom destination', (backend) => {
         throw 'no';
       },
     ],
-  ])('that %s has its messages retried with a code, and harms nobody else', async (_, code, answer) => {
-    const wrong = { id: 'wrong', retryWindow: 60_000, timeout: 100, deliver: answer as () => undefined };
-    const warehouse = new Warehouse((_call, { messages }) => {
-      for (const message of messages) Object.assign(message, { messageId: 'changed', type: 'page' });
-    });
-    const app = await start([warehouse, wrong, Object.assign(new Warehouse(), { id: 'second' })]);
-    const outcomes: MessageOutcome[] = [];
-    app.context.get(DeliveriesService).outcomes$.subscribe((outcome) => outcomes.push(outcome));
-    await track(app, 'E');
-    const of = (id: string): Promise<MessageOutcome> =>
-      until(() => outcomes.find(({ destination }) => destination === id));
-    expect(await of('wrong')).toMatchObject({
-      class: 'retry',
-      messageId: 'id-E',
-      outcomes: [{ error: code }],
-    });
-    expect(await of('warehouse')).toMatchObject({ class: 'delivered', messageId: 'id-E' });
-    expect(await of('second')).toMatchObject({ class: 'delivered', messageId: 'id-E', type: 'track' });
-    const line = await app.log.line(/"wrong" does not take events/);
-    expect(line).toContain(code === 'TIMEOUT' ? 'TIMEOUT. It did not answer within 100 ms.' : code);
-  });
+  ])(
+    'has its messages retried with an error code if `deliver` %s, and affects no other destination',
+    async (_, code, answer) => {
+      const wrong = { id: 'wrong', retryWindow: 60_000, timeout: 100, deliver: answer as () => undefined };
+      const warehouse = new Warehouse((_call, { messages }) => {
+        for (const message of messages) Object.assign(message, { messageId: 'changed', type: 'page' });
+      });
+      const app = await start([warehouse, wrong, Object.assign(new Warehouse(), { id: 'second' })]);
+      const outcomes: MessageOutcome[] = [];
+      app.context.get(DeliveriesService).outcomes$.subscribe((outcome) => outcomes.push(outcome));
+      await track(app, 'E');
+      const of = (id: string): Promise<MessageOutcome> =>
+        until(() => outcomes.find(({ destination }) => destination === id));
+      expect(await of('wrong')).toMatchObject({
+        class: 'retry',
+        messageId: 'id-E',
+        outcomes: [{ error: code }],
+      });
+      expect(await of('warehouse')).toMatchObject({ class: 'delivered', messageId: 'id-E' });
+      expect(await of('second')).toMatchObject({ class: 'delivered', messageId: 'id-E', type: 'track' });
+      const line = await app.log.line(/"wrong" does not take events/);
+      expect(line).toContain(code === 'TIMEOUT' ? 'TIMEOUT. It did not answer within 100 ms.' : code);
+    },
+  );
 
   it.each<[what: string, error: () => Error]>([
     ['an error', () => new TypeError('the password is teehee')],
     ['an error with a code', () => Object.assign(new TypeError('teehee'), { code: 'ECONNREFUSED' })],
-  ])('that throws %s is found by the place in the log, which leaves out the text', async (_, error) => {
+  ])('has the place logged where it threw %s, but not the text of the error', async (_, error) => {
     const warehouse = new Warehouse((call) => {
       if (call === 1) throw error();
     });
@@ -373,7 +373,7 @@ describeAnyServer('a custom destination', (backend) => {
     expect(line).not.toContain('teehee');
   });
 
-  it('harms nobody with an error that cannot be read', async () => {
+  it('gets its messages again after throwing an error that cannot be read', async () => {
     const warehouse = new Warehouse((call) => {
       const get = (): never => {
         throw new Error('unreadable');
@@ -389,7 +389,7 @@ describeAnyServer('a custom destination', (backend) => {
     expect(warehouse.events).toEqual(['E', 'E']);
   });
 
-  it('is down after five failures in a row, and has no requests to explain or test', async () => {
+  it('is down after five failures in a row, and refuses `sendTest` and `explain`', async () => {
     const warehouse = new Warehouse((call) => {
       if (call < 6) throw new Error('away');
     });
@@ -408,7 +408,7 @@ describeAnyServer('a custom destination', (backend) => {
     await expect(deliveries.explain(message)).rejects.toMatchObject({ code: 'NOT_A_WEBHOOK' });
   });
 
-  it('has a history, with each attempt and what its code said', async () => {
+  it('has a history of each attempt, with the error that its code threw', async () => {
     const warehouse = new Warehouse((call) => {
       if (call === 1) throw Object.assign(new Error('no room'), { code: 'WAREHOUSE_FULL' });
     });
@@ -439,28 +439,31 @@ describeServersOrEmbedded('a custom destination', (backend) => {
   it.each<[how: string, answer: (error: Error) => unknown, retried: string[]]>([
     ['answers with', (error) => [{ messageId: 'id-bad', error }], ['bad']],
     ['throws', (error) => Promise.reject(error), ['good', 'bad']],
-  ])('that %s a text which no database stores has the rest of it recorded', async (_, answer, again) => {
-    const warehouse = new Warehouse((call) =>
-      call > 1 ? undefined : answer(new Error('row 1:\r\n\0 and \ud83d in a text')),
-    );
-    const second = Object.assign(new Warehouse(), { id: 'second' });
-    const app = await stage.app({
-      connection: backend.connection,
-      customDestinations: [warehouse, second],
-    });
-    const outcomes: MessageOutcome[] = [];
-    app.context.get(DeliveriesService).outcomes$.subscribe((outcome) => outcomes.push(outcome));
-    await track(app, 'good', 'bad');
-    const retried = await until(() =>
-      outcomes.find((outcome) => outcome.class === 'retry' && outcome.messageId === 'id-bad'),
-    );
-    expect(retried.outcomes).toMatchObject([{ excerpt: 'row 1:\\r\\n\uFFFD and \uFFFD in a text' }]);
-    await app.settled();
-    expect(warehouse.events).toEqual(['good', 'bad', ...again]);
-    expect(second.events).toEqual(['good', 'bad']);
-  });
+  ])(
+    'has the text of an error that it %s recorded without the characters that no database stores',
+    async (_, answer, again) => {
+      const warehouse = new Warehouse((call) =>
+        call > 1 ? undefined : answer(new Error('row 1:\r\n\0 and \ud83d in a text')),
+      );
+      const second = Object.assign(new Warehouse(), { id: 'second' });
+      const app = await stage.app({
+        connection: backend.connection,
+        customDestinations: [warehouse, second],
+      });
+      const outcomes: MessageOutcome[] = [];
+      app.context.get(DeliveriesService).outcomes$.subscribe((outcome) => outcomes.push(outcome));
+      await track(app, 'good', 'bad');
+      const retried = await until(() =>
+        outcomes.find((outcome) => outcome.class === 'retry' && outcome.messageId === 'id-bad'),
+      );
+      expect(retried.outcomes).toMatchObject([{ excerpt: 'row 1:\\r\\n\uFFFD and \uFFFD in a text' }]);
+      await app.settled();
+      expect(warehouse.events).toEqual(['good', 'bad', ...again]);
+      expect(second.events).toEqual(['good', 'bad']);
+    },
+  );
 
-  it('keeps what another program queued for it, without a call', async () => {
+  it('is not called for malformed messages of another program, which are kept as failed', async () => {
     const warehouse = new Warehouse();
     const app = await stage.app({ connection: backend.connection, customDestinations: [warehouse] });
     const messages = ['text', '[]', '{"type":"unknown"}'].map((body, n) => ({

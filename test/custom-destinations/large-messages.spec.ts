@@ -5,16 +5,16 @@ import { describeRedis } from '../support/describe-backend.js';
 import { RedisServer } from '../support/redis-server.js';
 import { Stage } from '../support/stage.js';
 
-/** 30 KB as text, and 640 KB in memory. */
+/** 30 KB as text, 640 KB in memory. */
 const LIST = Array.from({ length: 10_000 }, () => ({}));
 const HANGING = ['warehouse', 'lake', 'bus'];
-/** A destination that answers gets more calls at once. */
+/** Messages that each destination answers first, because a destination that answers gets more calls at once. */
 const ANSWERED = 40;
-/** Of each of them that are not: the calls that it may have at once could hold all of these. */
+/** Unanswered messages of each destination. The calls that it may have at once could hold all of them. */
 const MESSAGES = 256;
-/** Half a megabyte as text, and 10 MB in memory. */
+/** Messages of a call: half a megabyte as text, 10 MB in memory. */
 const OF_A_CALL = 16;
-/** Megabytes that the process may use for its objects: as in a container with 256 MB. */
+/** Heap limit in megabytes, as in a container with 256 MB. */
 const HEAP = 128;
 
 describeRedis('large messages for custom destinations', () => {
@@ -26,7 +26,7 @@ describeRedis('large messages for custom destinations', () => {
   });
   afterAll(() => server.dispose());
 
-  it('that do not answer end no process with little memory, which goes on to deliver to others', async () => {
+  it('do not exhaust a process with little memory while their destinations hang, nor stop deliveries to others', async () => {
     const names = [...HANGING, 'quick'];
     const connection = server.url();
     const sources = names.map((name) => ({ name, writeKey: `wk_${name}` }));

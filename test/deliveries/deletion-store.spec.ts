@@ -4,14 +4,14 @@ import { describeBackend } from '../support/describe-backend.js';
 import { emptyBackends } from '../support/empty-backends.js';
 import { Stage } from '../support/stage.js';
 
-/** Redis keeps this many in 256 places, at random. With a few less left, it would make fewer places of them. */
+/** Redis spreads this many entries over 256 buckets, and would shrink the table with a few fewer than `LEFT` left. */
 const MANY = 150;
-/** More than PostgreSQL is asked for in one statement. */
+/** More keys than one statement asks PostgreSQL for. */
 const VERY_MANY = 15_000;
 const LEFT = 26;
 const ROUNDS = 20;
 
-describeBackend('the store of deletions', (backend) => {
+describeBackend('the deletion store', (backend) => {
   const stage = new Stage();
   const openEmpty = emptyBackends(backend);
 
@@ -36,7 +36,7 @@ describeBackend('the store of deletions', (backend) => {
     expect(await store.find(keys)).toEqual(new Map(deleted.map((key) => [key, 1_000])));
   });
 
-  it('keeps each task of a user once until all are done that were there', async () => {
+  it('keeps each task of a user once, until all tasks of the user are done', async () => {
     const { storage } = await stage.add(openEmpty());
     const store = await createDeletionStore(storage);
     const tasks = ['of web', 'of the web', 'of web', 'web'];
@@ -52,7 +52,7 @@ describeBackend('the store of deletions', (backend) => {
     expect(await store.pending(1)).toEqual([{ key: 'gone', at: 2_000, task: 'of web' }]);
   });
 
-  it('goes past deletions that are not done, until it has told of all', async () => {
+  it('lists all pending deletions page by page, although none of them is done meanwhile', async () => {
     const { storage } = await stage.add(openEmpty());
     const store = await createDeletionStore(storage);
     const told = async (): Promise<string[]> => {
@@ -66,7 +66,7 @@ describeBackend('the store of deletions', (backend) => {
     expect(await told()).toEqual([]);
     const deletions = Array.from({ length: 600 }, (_, n) => ({
       key: `user${n}`,
-      // Some at the same time.
+      // Some deletions have the same time.
       at: 2_000_000_000_000 + (n % 50),
       task: 'of web',
     }));
@@ -76,7 +76,7 @@ describeBackend('the store of deletions', (backend) => {
     expect(await told()).toEqual(['user0']);
   });
 
-  it('tells of deletions as long as some are left of many', async () => {
+  it('finds pending deletions as long as a few of many are left', async () => {
     const { storage } = await stage.add(openEmpty());
     const store = await createDeletionStore(storage);
     const isAnyTold: boolean[] = [];

@@ -10,7 +10,7 @@ const newConnection = quickConnections();
 describe('DeliveriesService', () => {
   const stage = new Stage();
 
-  it('sends a signed test event to each URL of a destination, past the queue, and tells what each answered', async () => {
+  it('sends a signed test event to each URL of a destination, past the queue, and returns what each URL answered', async () => {
     const receivers = [await stage.receiver(), await stage.receiver({ answer: [503] })];
     const other = await stage.receiver();
     const app = await stage.app({
@@ -37,7 +37,7 @@ describe('DeliveriesService', () => {
     expect(other.requests).toEqual([]);
   });
 
-  it('explains a failed message: what it sent, byte for byte, and sends nothing', async () => {
+  it('explains a failed message byte for byte as it was sent, without sending anything', async () => {
     const receiver = await stage.receiver({ answer: [404] });
     const app = await stage.app({
       connection: await newConnection(),
@@ -61,7 +61,7 @@ describe('DeliveriesService', () => {
     expect(JSON.stringify(explained)).not.toContain('teehee');
   });
 
-  it('says so when it is asked about a destination that is not there', async () => {
+  it('rejects a request about a destination that does not exist', async () => {
     const receiver = await stage.receiver();
     const app = await stage.app({ connection: await newConnection(), webhooks: webhooksTo(receiver) });
     const deliveries = app.context.get(DeliveriesService);
@@ -100,7 +100,7 @@ describe('DeliveriesService', () => {
     await expect(deliveries.replay(filter)).rejects.toEqual(refused);
   });
 
-  it('refuses to look at the history with a misspelt name, which would not limit it', async () => {
+  it('refuses a history query with a misspelt property, which would not limit it', async () => {
     const app = await stage.app({
       connection: await newConnection(),
       webhooks: { urls: ['https://h.example/'] },
@@ -117,7 +117,7 @@ describe('DeliveriesService', () => {
   });
 
   it.each([1_000, 101, 0, -5, 2.5, NaN, '20'])(
-    'refuses to tell %p of the latest deliveries, of which 1 to 100 can be asked for',
+    'refuses %p as the number of recent deliveries, which may be 1 to 100',
     async (limit) => {
       const app = await stage.app({
         connection: await newConnection(),
@@ -133,7 +133,7 @@ describe('DeliveriesService', () => {
     },
   );
 
-  it('takes positions only where a part is listed', async () => {
+  it('accepts positions for a list of failed messages, but not for a replay', async () => {
     const app = await stage.app({ connection: await newConnection() });
     const deliveries = app.context.get(DeliveriesService);
     await expect(deliveries.failed({ start: 0, end: Infinity, waiting: false })).resolves.toEqual([]);
@@ -141,7 +141,7 @@ describe('DeliveriesService', () => {
     await expect(deliveries.replay({ start: 0 } as FailedFilter)).rejects.toThrow('A filter has no `start`');
   });
 
-  it('does not replay everything where a variable is undefined that should hold what to replay', async () => {
+  it('refuses a replay for an undefined destination or undefined ids, which would replay everything', async () => {
     const app = await stage.app({ connection: await newConnection() });
     const deliveries = app.context.get(DeliveriesService);
     const unset = undefined as unknown as string;

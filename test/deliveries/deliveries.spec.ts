@@ -8,7 +8,7 @@ import { messageIn } from '../support/received-message.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 import { until } from '../support/until.js';
 
-/** Its first retry comes after a few seconds: what is put back stays so for the length of a test. */
+/** Retry window with a first retry after a few seconds, so that a job stays put back during a test. */
 const SLOW = 4 * 60 * 60 * 1_000;
 
 describeServersOrEmbedded('DeliveriesService', (backend) => {
@@ -18,7 +18,7 @@ describeServersOrEmbedded('DeliveriesService', (backend) => {
     return app.context.get(DeliveriesService);
   }
 
-  /** Each event in a job of its own. */
+  /** Tracks each event in a job of its own. */
   async function track(app: AnalyticsApp, events: string[], userId = 'u1'): Promise<string[]> {
     const ids: string[] = [];
     for (const event of events) {
@@ -28,7 +28,7 @@ describeServersOrEmbedded('DeliveriesService', (backend) => {
     return ids;
   }
 
-  it('counts messages, not jobs: those that wait, are put back, are being delivered, have failed', async () => {
+  it('counts waiting, delayed, active and failed messages, not jobs', async () => {
     const answers = new Map([['Retried', 503], ['Refused', 404], ['Hangs', undefined]]); // prettier-ignore
     const receiver = await stage.receiver({
       answer: (request) => answers.get(messageIn(request).event ?? '') ?? (() => undefined),
@@ -55,7 +55,7 @@ describeServersOrEmbedded('DeliveriesService', (backend) => {
     await app.queue.resume();
   });
 
-  it('shows what failed for good, the latest first, with what each URL answered and the body', async () => {
+  it('lists messages that failed for good, the latest first, with their bodies and what each URL answered', async () => {
     const receivers = [await stage.receiver({ answer: [404] }), await stage.receiver({ answer: [410] })];
     const app = await stage.app({ connection: backend.connection, webhooks: webhooksTo(receivers) });
     const ids: string[] = [];
@@ -82,7 +82,7 @@ describeServersOrEmbedded('DeliveriesService', (backend) => {
     });
   });
 
-  it('shows the part between two positions, both included, unless it is told to stop', async () => {
+  it('lists the messages between two positions, both included, and stops when its signal is aborted', async () => {
     const receiver = await stage.receiver({ answer: [404] });
     const app = await stage.app({ connection: backend.connection, webhooks: webhooksTo(receiver) });
     for (let n = 0; n < 25; n++) app.analytics.track({ userId: 'u1', event: `Event ${n}` });
@@ -107,7 +107,7 @@ describeServersOrEmbedded('DeliveriesService', (backend) => {
     }
   });
 
-  it('finds what failed by destination, source, type, class, status, error and time', async () => {
+  it('finds failed messages by destination, source, type, class, status, error and time', async () => {
     const receiver = await stage.receiver({
       answer: (request) => ({ Gone: 410, Slow: () => undefined })[messageIn(request).event ?? ''] ?? 404,
     });
@@ -149,7 +149,7 @@ describeServersOrEmbedded('DeliveriesService', (backend) => {
     }
   });
 
-  it('shows what failed of a batch that is still tried for its other messages', async () => {
+  it('lists the failed messages of a batch that is still retried for its other messages', async () => {
     const receiver = await stage.receiver({
       answer: (request) => (messageIn(request).event === 'Refused' ? 404 : 503),
     });
@@ -171,7 +171,7 @@ describeServersOrEmbedded('DeliveriesService', (backend) => {
     expect(await deliveries.replay()).toBe(0);
   });
 
-  it('removes the kept messages of a deleted user, of any type, and nothing else', async () => {
+  it('removes the failed messages of a deleted user, of any type, and no others', async () => {
     const receiver = await stage.receiver({ answer: [404] });
     const app = await stage.app({ connection: backend.connection, webhooks: webhooksTo(receiver) });
     const deliveries = deliveriesOf(app);
@@ -188,7 +188,7 @@ describeServersOrEmbedded('DeliveriesService', (backend) => {
     await app.analytics.flush();
     const kept = await until(async () => {
       const failed = await deliveries.failed();
-      // The deletion itself fails too; its user's messages may be gone before it does.
+      // The deletion itself fails too, perhaps after the messages of its user are gone.
       const isOver = failed.length === 2 && failed.some(({ messageId }) => messageId === deletion);
       return isOver ? failed : undefined;
     });
@@ -203,7 +203,7 @@ describeServersOrEmbedded('DeliveriesService', (backend) => {
     expect(left).toEqual(expect.arrayContaining([other, deletion]));
   });
 
-  it('removes them before an application that was told to has closed', async () => {
+  it('removes the messages of a deleted user before the application has closed', async () => {
     const { connection } = backend;
     const receiver = await stage.receiver({ answer: [404] });
     const app = await stage.app({ connection, webhooks: webhooksTo(receiver) });
@@ -211,7 +211,7 @@ describeServersOrEmbedded('DeliveriesService', (backend) => {
     await app.settled();
     app.analytics.delete({ userId: 'gone' });
     await app.close();
-    // Nothing but what its receiver answered before.
+    // Only the line about what the receiver answered before.
     expect(app.log.analytics).toEqual([expect.stringMatching(/ does not take events: status 404/)]);
 
     const after = await stage.app({ connection, webhooks: webhooksTo(receiver) });
@@ -220,7 +220,7 @@ describeServersOrEmbedded('DeliveriesService', (backend) => {
   });
 
   ifServer(backend, (remote) => {
-    it('removes them when the queue is back, which was away when the user was deleted', async () => {
+    it('removes the messages of a user who was deleted while the queue was away, once the queue is back', async () => {
       const receiver = await stage.receiver({ answer: [404] });
       const app = await stage.app({ connection: backend.connection, webhooks: webhooksTo(receiver) });
       await track(app, ['Alone'], 'gone');
@@ -228,7 +228,7 @@ describeServersOrEmbedded('DeliveriesService', (backend) => {
       await remote.server.stop();
       await app.log.line(/cannot be reached/);
       app.analytics.delete({ userId: 'gone' });
-      // Redis has commands wait until it is back, so that nothing fails.
+      // With Redis, commands wait until the server is back, so that nothing fails.
       if (remote.name === 'PostgreSQL') await app.log.line(/The deletion of 1 user is not complete yet/);
       await remote.server.start();
 
@@ -238,7 +238,7 @@ describeServersOrEmbedded('DeliveriesService', (backend) => {
       });
     });
 
-    it('says at the end how many users they could not be removed of', async () => {
+    it('logs on closing how many users still have messages that could not be removed', async () => {
       const receiver = await stage.receiver({ answer: [404] });
       const app = await stage.app({
         connection: backend.connection,

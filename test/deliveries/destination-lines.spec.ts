@@ -4,7 +4,7 @@ import { FakeClock } from '../support/fake-clock.js';
 
 const MINUTE = 60_000;
 
-describe('the lines about destinations that get nothing', () => {
+describe('log lines about destinations that get nothing', () => {
   let clock: FakeClock;
   let written: string[];
   let lines: DestinationLines;
@@ -21,12 +21,12 @@ describe('the lines about destinations that get nothing', () => {
     );
   });
 
-  /** Each of so many destinations has the fault. */
+  /** Writes a line about the fault for each of `count` destinations. */
   function tell(count: number, reason = 'row cannot be read'): void {
     for (let n = 0; n < count; n++) lines.write('warn', 'not looked up', `The destination ${n}: ${reason}`);
   }
 
-  it('are written once, however often the same is found', async () => {
+  it('are written once, however often the same fault is found', async () => {
     for (let minute = 0; minute < 3; minute++) {
       tell(3);
       await clock.pass(2 * MINUTE);
@@ -34,7 +34,7 @@ describe('the lines about destinations that get nothing', () => {
     expect(written).toHaveLength(3);
   });
 
-  it('are five of a kind, and a summary at the end of the minute', async () => {
+  it('are limited to five of a kind, with a summary at the end of the minute', async () => {
     tell(100);
     expect(written).toHaveLength(5);
     await clock.pass(MINUTE);
@@ -53,7 +53,7 @@ describe('the lines about destinations that get nothing', () => {
     expect(written).toHaveLength(6);
   });
 
-  it('are one a minute while more destinations have the fault than can be remembered', async () => {
+  it('are limited to one a minute while more destinations have the fault than can be remembered', async () => {
     for (let minute = 0; minute < 10; minute++) {
       for (let second = 0; second < 60; second++) {
         tell(3_000);
@@ -64,7 +64,7 @@ describe('the lines about destinations that get nothing', () => {
     expect(written.at(-1)).toMatch(/^warn: 2999 more lines like this/);
   });
 
-  it('are written again where that is wanted, and limited all the same', async () => {
+  it('are written again by `writeEach`, within the same limit', async () => {
     for (let times = 0; times < 3; times++)
       lines.writeEach('warn', 'disabled', 'The destination was disabled');
     expect(written).toHaveLength(3);
@@ -76,13 +76,13 @@ describe('the lines about destinations that get nothing', () => {
     ]);
   });
 
-  it('hold back none of another kind', () => {
+  it('do not hold back lines of another kind', () => {
     tell(100);
     lines.write('error', 'DESTINATION_DISABLED', 'The destination 1 is disabled.');
     expect(written.at(-1)).toBe('error: The destination 1 is disabled.');
   });
 
-  it('are written as they are when only one was left out, and freely again after a minute without any', async () => {
+  it('are not summed up if only one was left out, and are unlimited again after a minute without any', async () => {
     tell(6);
     await clock.pass(MINUTE);
     expect(written.at(-1)).toBe('warn: The destination 5: row cannot be read');
@@ -91,7 +91,7 @@ describe('the lines about destinations that get nothing', () => {
     expect(written).toHaveLength(8);
   });
 
-  it('leave no timer behind once there is nothing to tell', async () => {
+  it('leave no timer behind when nothing is left to write', async () => {
     tell(100);
     await clock.pass(2 * MINUTE);
     expect(clock.pending).toBe(0);

@@ -23,7 +23,7 @@ class TimedLines {
     this.lines.close();
   }
 
-  /** The largest number of lines within a minute, wherever it begins. */
+  /** The largest number of lines within any minute. */
   get mostInAMinute(): number {
     const times = this.written.map(({ at }) => at);
     return Math.max(...times.map((begin) => times.filter((at) => at >= begin && at < begin + MINUTE).length));
@@ -34,7 +34,7 @@ class TimedLines {
   }
 }
 
-describe('the lines about a URL', () => {
+describe('log lines about a URL', () => {
   it.each([
     ['that keeps changing', Array.from({ length: 400 }, () => 997)],
     ['that changes again after a minute', [0, 59_000, 100, 100, 1_300, ...Array<number>(20).fill(100)]],
@@ -44,7 +44,7 @@ describe('the lines about a URL', () => {
       'that is quiet for a minute at times',
       Array.from({ length: 60 }, (_, n) => (n % 10 < 9 ? 100 : 61_000)),
     ],
-  ])('are five at most in any minute, of one %s', async (_, pauses) => {
+  ])('are at most five in any minute for a URL %s', async (_, pauses) => {
     const lines = new TimedLines();
     for (const pause of pauses) {
       await lines.clock.pass(pause);
@@ -66,7 +66,7 @@ describe('the lines about a URL', () => {
     expect(lines.written).toHaveLength(5);
   });
 
-  it('tell in a summary of the changes and failures that had no line, and hold back no other URL', async () => {
+  it('sum up the changes and failures that had no line, and do not hold back lines about another URL', async () => {
     const lines = new TimedLines();
     for (let n = 0; n < 10; n++) lines.change();
     lines.change(OTHER);
@@ -76,7 +76,7 @@ describe('the lines about a URL', () => {
     expect(lines.written[5]?.text).toMatch(/it changed 6 times in the last minute, with 12 failed requests/);
   });
 
-  it('are few for a destination whose URLs keep being replaced, and hold back no other destination', async () => {
+  it('are few for a destination whose URLs keep being replaced, and do not hold back other destinations', async () => {
     const lines = new TimedLines();
     for (let n = 0; n < 100; n++) lines.change({ ...ENDPOINT, url: `url-${n}` });
     expect(lines.written).toHaveLength(25);
@@ -90,7 +90,7 @@ describe('the lines about a URL', () => {
     expect(lines.written.at(-1)?.text).toMatch(/does not take events$/);
   });
 
-  it('are few where very many destinations at run time fail together, and none of them is of the options', async () => {
+  it('are few when very many destinations at run time fail together, except for destinations of the options', async () => {
     const lines = new TimedLines();
     for (let n = 0; n < 1_000; n++) lines.change({ ...ENDPOINT, destination: `dst_${n}` });
     expect(lines.written).toHaveLength(100);
@@ -106,11 +106,11 @@ describe('the lines about a URL', () => {
       for (let n = 0; n < 1_000; n++) lines.change({ ...ENDPOINT, destination: `dst_${n}` });
       await lines.clock.pass(MINUTE / 5);
     }
-    // One more for what was left out, in each of these minutes.
+    // Each of these minutes has one more line, about what was left out.
     expect(lines.written.length).toBeLessThanOrEqual(102 + 3 * 101);
   });
 
-  it('leave nothing behind when a URL has been quiet for a minute', async () => {
+  it('leave neither a timer nor a limit behind when a URL has been quiet for a minute', async () => {
     const lines = new TimedLines();
     for (let n = 0; n < 10; n++) lines.change();
     await lines.clock.pass(2 * MINUTE);

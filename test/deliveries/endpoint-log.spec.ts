@@ -5,10 +5,10 @@ import { Stage, webhooksTo } from '../support/stage.js';
 
 const newConnection = quickConnections();
 
-describe('what the log tells of a receiver', () => {
+describe('the log about a receiver', () => {
   const stage = new Stage();
 
-  it('is one line when it stops taking events and one when it takes them again, with the counts', async () => {
+  it('has one line when the receiver stops taking events, and one with the counts when it takes them again', async () => {
     const receiver = await stage.receiver({ answer: [503, 503, 503, 200] });
     const app = await stage.app({
       connection: await newConnection(),
@@ -29,7 +29,7 @@ describe('what the log tells of a receiver', () => {
     ]);
   });
 
-  it('names a timeout, and the limit', async () => {
+  it('names a timeout and its limit', async () => {
     const receiver = await stage.receiver({ answer: [() => undefined, 200] });
     const app = await stage.app({
       connection: await newConnection(),
@@ -43,7 +43,7 @@ describe('what the log tells of a receiver', () => {
     await app.log.line(/again/);
   });
 
-  it('says what to check where nothing listens, once for all that goes wrong before it takes events', async () => {
+  it('says what to check when nothing listens, once for all failures until the receiver takes events', async () => {
     const port = await freePort();
     const webhooks = { urls: [`http://127.0.0.1:${port}/`], retryWindow: 20_000, allowPrivateNetwork: true };
     const app = await stage.app({ connection: await newConnection(), webhooks });
@@ -58,7 +58,7 @@ describe('what the log tells of a receiver', () => {
     expect(app.log.analytics).toEqual([refused, back]);
   });
 
-  it('is one more line when the time of messages is over that it has not taken', async () => {
+  it('has one more line when messages run out of time that the receiver has not taken', async () => {
     let isBack = false;
     const receiver = await stage.receiver({ answer: () => (isBack ? 200 : 503) });
     const app = await stage.app({
@@ -84,7 +84,7 @@ describe('what the log tells of a receiver', () => {
     ]);
   });
 
-  it('is one line when a receiver refuses a message', async () => {
+  it('has one line when the receiver refuses a message', async () => {
     const receiver = await stage.receiver({ answer: [400] });
     const app = await stage.app({ connection: await newConnection(), webhooks: webhooksTo(receiver) });
     app.analytics.track({ userId: 'u1', event: 'Refused' });

@@ -16,7 +16,7 @@ import { Stage, webhooksTo } from '../support/stage.js';
 import { until } from '../support/until.js';
 
 const newConnection = quickConnections();
-/** Long enough for many attempts, and its first retry comes after a few milliseconds. */
+/** Long enough for many attempts. The first retry comes after a few milliseconds. */
 const RETRY_WINDOW = 20_000;
 
 function endpointEvents(app: AnalyticsApp, count: number): Promise<EndpointEvent[]> {
@@ -26,7 +26,7 @@ function endpointEvents(app: AnalyticsApp, count: number): Promise<EndpointEvent
 describe('endpoints$', () => {
   const stage = new Stage();
 
-  it('tells that a URL went down, since when and after how many requests, and that it came back', async () => {
+  it('reports that a URL went down, since when and after how many requests, and that it came back', async () => {
     const answers: Answer[] = [...Array<number>(6).fill(503), 200];
     const receiver = await stage.receiver({ answer: answers });
     const app = await stage.app({
@@ -50,7 +50,7 @@ describe('endpoints$', () => {
     expect(up).toEqual({ ...endpoint, type: 'up', since: down?.since, failures: 6, status: 200 });
   });
 
-  it('tells of the first message that a URL has exhausted, not of the next ones, until it takes one', async () => {
+  it('reports only the first message that a URL exhausts, until the URL takes a message again', async () => {
     let isBack = false;
     const receiver = await stage.receiver({
       answer: (request) => (isBack && messageIn(request).event !== 'Refused' ? 200 : 404),
@@ -74,7 +74,7 @@ describe('endpoints$', () => {
     ]);
   });
 
-  it('speaks of each URL by itself', async () => {
+  it('reports each URL separately', async () => {
     const receivers = [await stage.receiver({ answer: [404] }), await stage.receiver({ answer: [410] })];
     const app = await stage.app({
       connection: await newConnection(),
@@ -110,7 +110,7 @@ describe('the URL of a destination at run time', () => {
     downUrls: () => string[];
   }
 
-  /** An application with such a destination, whose URL is down. */
+  /** Starts an application with a destination at run time whose URL is down. */
   async function downEndpoint(
     receiver: Receiver,
     { timeout = 5_000, retryWindow = RETRY_WINDOW } = {},
@@ -135,7 +135,7 @@ describe('the URL of a destination at run time', () => {
     return { app, destinations, id, events, track, downUrls };
   }
 
-  it('is up when it answers within the time that its owner has given it meanwhile', async () => {
+  it('is up when it answers within a longer timeout that its owner has set', async () => {
     const receiver = await stage.receiver({
       answer: () => new Promise((resolve) => setTimeout(resolve, 300, 200)),
     });
@@ -152,7 +152,7 @@ describe('the URL of a destination at run time', () => {
     expect(app.log.analytics.filter((line) => line.includes('takes events again'))).toHaveLength(1);
   });
 
-  it('is told to be up after any time without messages', async () => {
+  it('is reported up after any time without messages', async () => {
     let isBack = false;
     const receiver = await stage.receiver({ answer: () => (isBack ? 200 : 503) });
     const { app, destinations, events, track, downUrls } = await downEndpoint(receiver, {
@@ -173,7 +173,7 @@ describe('the URL of a destination at run time', () => {
     expect(downUrls()).toEqual([]);
   });
 
-  it('is told of once, and to take messages again, however rarely it gets one that it refuses', async () => {
+  it('is reported once for refusing messages, however rarely it gets them, and once when it takes messages again', async () => {
     let isRepaired = false;
     const receiver = await stage.receiver({ answer: () => (isRepaired ? 200 : 404) });
     const app = await stage.app({
@@ -204,7 +204,7 @@ describe('the URL of a destination at run time', () => {
     ['it is replaced', (destinations, id) => destinations.update(id, { urls: ['http://127.0.0.1:1/'] })],
     ['its destination is disabled', (destinations, id) => destinations.disable(id)],
     ['its destination is deleted', (destinations, id) => destinations.delete(id)],
-  ])('is not told of any more when %s', async (_what, depart) => {
+  ])('is no longer listed as down when %s', async (_what, depart) => {
     const receiver = await stage.receiver({ answer: [503] });
     const { destinations, id, downUrls } = await downEndpoint(receiver);
     const [url = ''] = downUrls();
@@ -213,10 +213,10 @@ describe('the URL of a destination at run time', () => {
   });
 });
 
-describe('what the log tells of a URL that cannot be used', () => {
+describe('the log about a URL that cannot be used', () => {
   const stage = new Stage();
 
-  /** What is logged after several batches, none of which can be delivered. */
+  /** Returns the log after several batches, none of which can be delivered. */
   async function logOf(webhooks: WebhooksOptions): Promise<string[]> {
     const app = await stage.app({ connection: await newConnection(), webhooks });
     for (let n = 0; n < 3; n++) {
@@ -228,7 +228,7 @@ describe('what the log tells of a URL that cannot be used', () => {
     return app.log.analytics;
   }
 
-  it('is one error for a certificate that is not trusted, with what to do', async () => {
+  it('has one error for a certificate that is not trusted, with what to do', async () => {
     const { selfSigned } = createCertificates();
     const receiver = await stage.receiver({ tls: selfSigned });
     expect(await logOf(webhooksTo(receiver))).toEqual([
@@ -237,7 +237,7 @@ describe('what the log tells of a URL that cannot be used', () => {
     expect(receiver.requests).toEqual([]);
   });
 
-  it('is one warning for `https:` at a port that speaks plain HTTP, with what to do', async () => {
+  it('has one warning for `https:` at a port that speaks plain HTTP, with what to do', async () => {
     const receiver = await stage.receiver();
     const urls = [receiver.url().replace('http:', 'https:')];
     const webhooks = { ...webhooksTo(receiver), urls };
@@ -249,9 +249,9 @@ describe('what the log tells of a URL that cannot be used', () => {
     );
   });
 
-  it('is one error for an address that is refused, and names `allowPrivateNetwork`', async () => {
+  it('has one error for an address that is refused, which names `allowPrivateNetwork`', async () => {
     const receiver = await stage.receiver();
-    // The name of this machine, which leads to itself: `localhost` would be refused when the module starts.
+    // The host name of this machine leads to the machine itself. `localhost` would be refused when the module starts.
     const url = receiver.url().replace('127.0.0.1', hostname());
     expect(await logOf({ urls: [url] })).toEqual([
       expect.stringMatching(/^error: http:\/\/.* ADDRESS_REFUSED\. .*`allowPrivateNetwork: true`/),
@@ -259,7 +259,7 @@ describe('what the log tells of a URL that cannot be used', () => {
     expect(receiver.requests).toEqual([]);
   });
 
-  it('is one warning for one that refuses everything, and no line for the next refusals', async () => {
+  it('has one warning for a URL that refuses everything, and no line for later refusals', async () => {
     const receiver = await stage.receiver({ answer: [404] });
     const app = await stage.app({ connection: await newConnection(), webhooks: webhooksTo(receiver) });
     for (let n = 0; n < 12; n++) app.analytics.track({ userId: 'u1', event: `Event ${n}` });

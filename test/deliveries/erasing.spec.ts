@@ -26,7 +26,7 @@ import { until } from '../support/until.js';
 
 const newConnection = quickConnections();
 
-/** Its first retry comes after a few seconds: what is put back stays so for the length of a test. */
+/** Retry window with a first retry after a few seconds, so that a job stays put back during a test. */
 const SLOW = 4 * 60 * 60 * 1_000;
 
 describeServersOrEmbedded('the deletion of a user', (backend) => {
@@ -35,7 +35,7 @@ describeServersOrEmbedded('the deletion of a user', (backend) => {
   const storageOf = (app: AnalyticsApp) => app.context.get<QueueBackend>(QUEUE_BACKEND).storage;
   const jobStorageOf = (app: AnalyticsApp) => app.context.get<QueueBackend>(QUEUE_BACKEND).jobStorage;
 
-  /** Who the messages are about that the queue holds, but for deletions. */
+  /** Returns the users whose messages the queue holds, other than deletions. */
   async function usersIn(app: AnalyticsApp): Promise<string[]> {
     const jobs = await app.queue.getJobs(['delayed', 'failed', 'waiting', 'prioritized', 'active']);
     return queuedMessages(...jobs)
@@ -44,7 +44,7 @@ describeServersOrEmbedded('the deletion of a user', (backend) => {
       .sort();
   }
 
-  /** The tenants of the messages that the queue holds, but for deletions. */
+  /** Returns the tenants whose messages the queue holds, other than deletions. */
   async function tenantsIn(app: AnalyticsApp): Promise<string[]> {
     const jobs = await app.queue.getJobs(['delayed', 'failed']);
     return queuedMessages(...jobs)
@@ -53,7 +53,7 @@ describeServersOrEmbedded('the deletion of a user', (backend) => {
       .sort();
   }
 
-  /** Deletes a user, and waits until that is carried out. */
+  /** Deletes a user, and waits until the deletion is carried out. */
   async function deleted(app: AnalyticsApp, call: () => void): Promise<void> {
     const store = await createDeletionStore(storageOf(app));
     const carriedOut = jest.spyOn(app.context.get(UserEraser), 'add');
@@ -63,7 +63,7 @@ describeServersOrEmbedded('the deletion of a user', (backend) => {
     await until(async () => ((await store.pending(1)).length === 0 ? true : undefined));
   }
 
-  it('removes the messages from batches that are put back, and leaves those of others', async () => {
+  it('removes the messages of the user from batches that are put back, and keeps the messages of other users', async () => {
     const receiver = await stage.receiver({ answer: [503] });
     const app = await stage.app({
       connection: backend.connection,
@@ -76,7 +76,7 @@ describeServersOrEmbedded('the deletion of a user', (backend) => {
     await until(async () => ((await usersIn(app)).join() === 'stays' ? true : undefined));
   });
 
-  it('counts a message once that it removes while the others of its batch are sent', async () => {
+  it('counts a message off once if it removes the message while the rest of the batch is sent', async () => {
     const [retried, isSeen] = [deferred(), deferred()];
     let tries = 0;
     const receiver = await stage.receiver({
@@ -101,7 +101,7 @@ describeServersOrEmbedded('the deletion of a user', (backend) => {
         if (is) isSeen.resolve();
         return is;
       },
-      // It finds the job while that is put back, and reads it when a worker has taken it.
+      // The search finds the job while it is put back, and reads it when a worker has taken it.
       async *ids(state: BatchState) {
         for await (const page of ids(state)) {
           if (state === 'delayed' && page.length > 0) await retried.promise;
@@ -123,7 +123,7 @@ describeServersOrEmbedded('the deletion of a user', (backend) => {
     await opened.close();
   });
 
-  it('reaches what was tracked right before it, once that has been tried', async () => {
+  it('reaches messages that were tracked right before it, once they have been tried', async () => {
     const receiver = await stage.receiver({ answer: [503] });
     const app = await stage.app({
       connection: backend.connection,
@@ -137,7 +137,7 @@ describeServersOrEmbedded('the deletion of a user', (backend) => {
     await until(async () => ((await usersIn(app)).join() === 'stays' ? true : undefined));
   });
 
-  it('for one tenant leaves alone what is kept or retried of a user of the same id of another', async () => {
+  it('keeps failed and retried messages of a user with the same id in another tenant', async () => {
     const receiver = await stage.receiver({ answer: [404] });
     const app = await stage.app({
       connection: backend.connection,
@@ -163,7 +163,7 @@ describeServersOrEmbedded('the deletion of a user', (backend) => {
     expect(await tenantsIn(app)).toEqual([]);
   });
 
-  it('from one source leaves alone the messages of the others', async () => {
+  it('keeps the messages from other sources if it is limited to one source', async () => {
     const app = await stage.app({
       connection: backend.connection,
       sources: ['web', 'shop'].map((name) => ({ name, writeKey: name })),
@@ -181,7 +181,7 @@ describeServersOrEmbedded('the deletion of a user', (backend) => {
     expect(await tenantsIn(app)).toEqual([]);
   });
 
-  it('is carried out by the next start where the process ended before', async () => {
+  it('is carried out at the next start if the process ended before', async () => {
     const { connection } = backend;
     const receiver = await stage.receiver({ answer: [404] });
     const app = await stage.app({ connection, webhooks: webhooksTo(receiver) });
@@ -199,7 +199,7 @@ describeServersOrEmbedded('the deletion of a user', (backend) => {
     expect([...(await store.find([userKey('gone'), userKey('stays')])).keys()]).toEqual([userKey('gone')]);
   });
 
-  it('reaches what waited until nobody knew its destination any more', async () => {
+  it('reaches messages that waited until no application knew their destination any more', async () => {
     const { connection } = backend;
     const receiver = await stage.receiver();
     const known = webhooksTo(receiver, { id: 'known' });
@@ -224,7 +224,7 @@ describeServersOrEmbedded('the deletion of a user', (backend) => {
     await until(async () => ((await totals.all()).get('removed') ?? 0) === 0 || undefined);
   });
 
-  it('reaches what had failed in a job of which the rest was still on its way', async () => {
+  it('reaches failed messages of a job whose other messages were still on their way', async () => {
     const { connection } = backend;
     const [hangs, refuses] = [deferred(), deferred()];
     const hanging = await stage.receiver({ answer: () => hangs.promise.then(() => 200) });
@@ -236,7 +236,7 @@ describeServersOrEmbedded('the deletion of a user', (backend) => {
     await Promise.all([hanging.received(2), refusing.received(2)]);
     await app.queue.pause();
     refuses.resolve();
-    // What has failed goes on in a job of its own, which nobody takes now.
+    // The failed messages move to a job of their own, which no worker takes now.
     await until(async () => ((await app.queue.getJobs()).length > 1 ? true : undefined));
     await deleted(app, () => app.analytics.delete({ userId: 'gone' }));
     await app.queue.resume();
@@ -245,7 +245,7 @@ describeServersOrEmbedded('the deletion of a user', (backend) => {
     hangs.resolve();
   });
 
-  it('leaves alone what comes later of a user of the same id', async () => {
+  it('keeps later messages of a user with the same id', async () => {
     const receiver = await stage.receiver({ answer: [404] });
     const app = await stage.app({ connection: backend.connection, webhooks: webhooksTo(receiver) });
     app.analytics.delete({ userId: 'again' });
@@ -259,7 +259,7 @@ describeServersOrEmbedded('the deletion of a user', (backend) => {
     expect(await usersIn(app)).toEqual(['again']);
   });
 
-  it('brings nothing back when another part of the same job is removed at the same time', async () => {
+  it('brings no message back when other messages of the same job are removed at the same time', async () => {
     const receiver = await stage.receiver({ answer: [404] });
     const app = await stage.app({ connection: backend.connection, webhooks: webhooksTo(receiver) });
     for (let n = 0; n < 20; n++) app.analytics.track({ userId: `user${n}`, event: 'Refused' });
@@ -277,7 +277,7 @@ describeServersOrEmbedded('the deletion of a user', (backend) => {
     expect(queuedMessages(left).map(({ id }) => id)).toEqual([messages[0]?.id]);
   });
 
-  it('has removed nothing of a job that somebody else removes meanwhile', async () => {
+  it('removes nothing from a job that is removed as a whole meanwhile', async () => {
     const receiver = await stage.receiver({ answer: [404] });
     const app = await stage.app({ connection: backend.connection, webhooks: webhooksTo(receiver) });
     for (const userId of ['gone', 'stays']) app.analytics.track({ userId, event: 'Refused' });
@@ -290,7 +290,7 @@ describeServersOrEmbedded('the deletion of a user', (backend) => {
     expect(await app.queue.getFailedCount()).toBe(0);
   });
 
-  it('brings nothing back when failed messages are replayed at the same time', async () => {
+  it('brings no message back when failed messages are replayed at the same time', async () => {
     const receiver = await stage.receiver({ answer: [404] });
     const app = await stage.app({ connection: backend.connection, webhooks: webhooksTo(receiver) });
     const deliveries = app.context.get(DeliveriesService);
@@ -315,7 +315,7 @@ describeServersOrEmbedded('the deletion of a user', (backend) => {
     expect(again).not.toContain('gone');
   });
 
-  it('counts off what waited of the user, in batches that are put back or being delivered', async () => {
+  it('counts off the waiting messages of the user in batches that are put back or being delivered', async () => {
     let answer: (status: number) => void = () => undefined;
     const answered = new Promise<number>((resolve) => (answer = resolve));
     const receiver = await stage.receiver({ answer: () => answered });
@@ -344,7 +344,7 @@ describeServersOrEmbedded('the deletion of a user', (backend) => {
     await Promise.all([total('put-back', 2), total('underway', 2)]);
   });
 
-  it('counts off what waited of the user, in a batch that is divided for a `rateLimit`', async () => {
+  it('counts off the waiting messages of the user in a batch that is divided for a `rateLimit`', async () => {
     const receiver = await stage.receiver();
     const app = await stage.app({
       connection: backend.connection,
@@ -358,12 +358,12 @@ describeServersOrEmbedded('the deletion of a user', (backend) => {
     await app.queue.resume();
     await receiver.received(1);
     const totals = createBacklogStore(storageOf(app));
-    // Nine of them, and the deletion itself.
+    // Nine messages, and the deletion itself.
     await until(async () => ((await totals.all()).get('limited') ?? Infinity) <= 10 || undefined);
     expect(await usersIn(app)).not.toContain('gone');
   });
 
-  it('reaches the rest of a batch that the queue did not take at once', async () => {
+  it('reaches the rest of a batch that the queue refused to put back at first', async () => {
     const receiver = await stage.receiver();
     const app = await stage.app({
       connection: backend.connection,
@@ -391,11 +391,11 @@ describeServersOrEmbedded('the deletion of a user', (backend) => {
     await until(async () => ((await app.queue.getDelayedCount()) > 0 ? true : undefined));
     expect(await usersIn(app)).not.toContain('gone');
     const totals = createBacklogStore(storageOf(app));
-    // Nine, once the first one is delivered.
+    // Nine messages, once the first message is delivered.
     await until(async () => (await totals.all()).get('limited') === 9 || undefined);
   });
 
-  it('does not read again the kept jobs that are about others', async () => {
+  it('does not read the failed jobs of other users again', async () => {
     const receiver = await stage.receiver({ answer: [404] });
     const app = await stage.app({ connection: backend.connection, webhooks: webhooksTo(receiver) });
     for (const userId of ['one', 'two', 'three', 'four']) {
@@ -418,7 +418,7 @@ describeServersOrEmbedded('the deletion of a user', (backend) => {
     const store = await createDeletionStore(storageOf(app));
     await until(async () => ((await store.find([userKey('two')])).size === 1 ? true : undefined));
     await until(async () => ((await store.pending(1)).length === 0 ? true : undefined));
-    // The job of the deletion itself was not there before.
+    // The job of the deletion itself did not exist before.
     const known = read.filter((id) => ids.includes(id));
     expect(known.length).toBeLessThanOrEqual(2);
     app.queue.getJob = getJob;
@@ -436,13 +436,13 @@ describe('the deletion of users', () => {
     await until(async () => (await store.pending(1)).length === 0 || undefined);
   };
 
-  /** A store of audiences whose list may fail. */
+  /** Returns a store of audiences whose `list` may fail. */
   async function audienceStore(list: (ofStore: AudienceStore['list']) => ReturnType<AudienceStore['list']>) {
     const { store } = await stage.add(AudiencesOn.open(await newConnection()));
     return { ...bound(store), list: () => list(() => store.list()) };
   }
 
-  /** Has something happen each time before the failed jobs are listed. */
+  /** Runs `happens` each time before the failed jobs are listed. */
   function beforeListing(app: AnalyticsApp, happens: () => Promise<void>): void {
     const store = app.context.get(BatchStore);
     const ids = store.ids.bind(store);
@@ -452,7 +452,7 @@ describe('the deletion of users', () => {
     };
   }
 
-  it('comes to an end while more and more messages fail', async () => {
+  it('ends even while more and more messages fail', async () => {
     const receiver = await stage.receiver({ answer: [404] });
     const app = await stage.app({ connection: await newConnection(), webhooks: webhooksTo(receiver) });
     const store = await storeOf(app);
@@ -467,7 +467,7 @@ describe('the deletion of users', () => {
     await done(store);
   });
 
-  it('is stored while another one is carried out, as is one from another source', async () => {
+  it('is stored while another deletion is carried out, and so is a deletion from another source', async () => {
     const app = await stage.app({
       connection: await newConnection(),
       sources: ['web', 'shop'].map((name) => ({ name, writeKey: name })),
@@ -502,7 +502,7 @@ describe('the deletion of users', () => {
     await done(store);
   });
 
-  it('is carried out while thousands of earlier ones cannot be completed', async () => {
+  it('is carried out while thousands of earlier deletions cannot be completed', async () => {
     const audiences = await audienceStore(() => Promise.reject(new Error('away')));
     const app = await stage.app({
       connection: await newConnection(),
@@ -524,7 +524,7 @@ describe('the deletion of users', () => {
     await until(async () => (await deliveries.countFailed({ type: 'track' })) === 0 || undefined);
   });
 
-  it('is stored a thousand at a time where an application deletes many at once', async () => {
+  it('is stored in groups of a thousand when an application deletes many users at once', async () => {
     const { storage } = await stage.add(openBackend(await newConnection()));
     const store = await createDeletionStore(storage);
     const add = jest.spyOn(store, 'add');
@@ -539,7 +539,7 @@ describe('the deletion of users', () => {
     expect(await eraser.close(10_000)).toBe(0);
   });
 
-  it('is stored while the application closes, however long that failed before', async () => {
+  it('is stored while the application closes, however long storing failed before', async () => {
     const { storage } = await stage.add(openBackend(await newConnection()));
     const store = await createDeletionStore(storage);
     const add = store.add.bind(store);
@@ -553,13 +553,13 @@ describe('the deletion of users', () => {
     const reach = { source: 'web', isOfAllSources: true, tenant: undefined };
     const isStored = eraser.add({ userId: 'gone', ...reach });
     await failedAgain.promise;
-    // Without the end, the next one would come after four seconds.
+    // Without the close, the next try would come after four seconds.
     expect(await eraser.close(3_500)).toBe(0);
     expect(await isStored).toBe(true);
     expect((await store.find([userKey('gone')])).size).toBe(1);
   });
 
-  it('searches the messages once, however long that takes and whatever else fails meanwhile', async () => {
+  it('searches the messages only once, however long the search takes and whatever else fails meanwhile', async () => {
     const failed = deferred();
     let failures = 0;
     const audiences = await audienceStore((list) => {
@@ -581,7 +581,7 @@ describe('the deletion of users', () => {
     app.analytics.delete({ userId: 'gone' });
     await failed.promise;
     await new Promise((resolve) => setImmediate(resolve));
-    // It is told, and tried again, once the messages are removed.
+    // The failure is logged, and the step retried, once the messages are removed.
     expect(app.log.analytics).toEqual([]);
     searched.resolve();
     const store = await storeOf(app);
@@ -593,7 +593,7 @@ describe('the deletion of users', () => {
     ]);
   });
 
-  it('is not held up by one that cannot be read, which is told once', async () => {
+  it('is not held up by deletions that cannot be read, which are logged once', async () => {
     const connection = await newConnection();
     const options = { connection, webhooks: webhooksTo(await stage.receiver({ answer: [404] })) };
     const app = await stage.app(options);
@@ -622,7 +622,7 @@ describe('the deletion of users', () => {
 describeServersOrEmbedded('a job that another program wrote', (backend) => {
   const stage = new Stage();
 
-  it('is counted and listed as what it is, and is neither replayed nor erased', async () => {
+  it('is counted, is listed with its error, and is neither replayed nor erased', async () => {
     const receiver = await stage.receiver({ answer: [404] });
     const app = await stage.app({
       connection: backend.connection,
@@ -649,7 +649,7 @@ describeServersOrEmbedded('a job that another program wrote', (backend) => {
     expect(await deliveries.counts()).toMatchObject({ failed: 6 });
     const failed = await deliveries.failed({ error: 'INVALID_JOB' });
     expect(failed.map(({ body }): unknown => JSON.parse(body)).reverse()).toEqual(
-      // PostgreSQL keeps null as an empty object.
+      // PostgreSQL stores `null` as an empty object.
       expect.arrayContaining(written.slice(1, 4)),
     );
     expect(failed).toHaveLength(4);

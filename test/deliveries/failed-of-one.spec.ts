@@ -14,7 +14,7 @@ import { destinationsBySource, Stage } from '../support/stage.js';
 const OF_ACME = 40;
 const OF_GLOBEX = 3;
 
-describeRedis('where much has failed for one destination', () => {
+describeRedis('failed messages that are mostly of one destination', () => {
   const stage = new Stage();
   let server: RedisServer;
   let admin: Redis;
@@ -34,7 +34,7 @@ describeRedis('where much has failed for one destination', () => {
     await app.analytics.flush();
   }
 
-  /** Messages of both that have failed, each in a job of its own, with two that were queued in one job. */
+  /** Starts an application with failed messages of both destinations, in jobs of their own but for one shared job. */
   async function start(): Promise<{ app: AnalyticsApp; globex: Receiver }> {
     const [acme, globex] = [await stage.receiver({ answer: [404] }), await stage.receiver({ answer: [404] })];
     const app = await stage.app({
@@ -50,7 +50,7 @@ describeRedis('where much has failed for one destination', () => {
     return { app, globex };
   }
 
-  /** How many jobs are read meanwhile. */
+  /** Returns how many jobs `work` reads. */
   async function jobsRead(work: () => Promise<unknown>): Promise<number> {
     await admin.call('CONFIG', 'RESETSTAT');
     await work();
@@ -58,11 +58,11 @@ describeRedis('where much has failed for one destination', () => {
     return Number(/cmdstat_hgetall:calls=(\d+)/.exec(stats)?.[1] ?? 0);
   }
 
-  it('its ids are looked through page by page, with those that failed at the same time', async () => {
+  it('are searched page by page by their job ids, even if many failed at the same time', async () => {
     const { app, globex } = await start();
     const key = app.queue.toKey('failed');
     const added = Array.from({ length: 12_500 }, (_, n) => `other${n}-d00000000`);
-    // The latest 5,000 have failed within one millisecond.
+    // The latest 5,000 failed within one millisecond.
     const scores = added.flatMap((id, n) => [2_000_000_000_000 + Math.min(n, 7_500), id]);
     await admin.zadd(key, ...scores);
     await admin.call('CONFIG', 'RESETSTAT');
@@ -71,7 +71,7 @@ describeRedis('where much has failed for one destination', () => {
     expect(globex.requests).toHaveLength(OF_GLOBEX);
     const stats = await admin.info('commandstats');
     expect(Number(/cmdstat_zrevrangebyscore:calls=(\d+)/.exec(stats)?.[1])).toBeGreaterThan(12);
-    // The module and BullMQ look at other sets now and then. By rank, there would be one for each page.
+    // The module and BullMQ read other sets now and then. Paging by rank would add a call for each page.
     const byRank = stats.matchAll(/cmdstat_(?:zrevrange|zrange):calls=(\d+)/g);
     expect(
       Array.from(byRank, ([, calls]) => Number(calls)).reduce((sum, calls) => sum + calls, 0),
@@ -83,11 +83,11 @@ describeRedis('where much has failed for one destination', () => {
     expect(ids).toEqual(all);
   });
 
-  it('none of its ids is left out or comes twice while those that were read are removed', async () => {
+  it('have each job id listed exactly once, even if the listed ids are removed meanwhile', async () => {
     const app = await stage.app({ connection: server.url(), webhooks: [], destinations: {} });
     const key = app.queue.toKey('failed');
     const added = Array.from({ length: 3_500 }, (_, n) => `job-${n}-d00000000`);
-    // Of the latest, 2,500 have failed within one millisecond.
+    // The latest 2,500 failed within one millisecond.
     await admin.zadd(key, ...added.flatMap((id, n) => [2_000_000_000_000 + Math.min(n, 1_000), id]));
     const all = await admin.zrevrange(key, 0, -1);
     const ids = new JobIds(app.queue, app.context.get<QueueBackend>(QUEUE_BACKEND).jobStorage);
@@ -99,7 +99,7 @@ describeRedis('where much has failed for one destination', () => {
     expect(found).toEqual(all);
   });
 
-  it('what failed for another is found, counted and replayed without reading that', async () => {
+  it('are found, counted and replayed for another destination without reading the rest', async () => {
     const { app, globex } = await start();
     const deliveries = app.context.get(DeliveriesService);
     const ofGlobex = { destination: 'globex' };
@@ -119,11 +119,11 @@ describeRedis('where much has failed for one destination', () => {
     await app.settled();
     const replayed = globex.requests.slice(before).map((request) => messageIn(request).event);
     expect(replayed.sort()).toEqual(['Globex 1', 'Globex 2', 'Together']);
-    // Replayed ones have failed again, in jobs that are known by their ids as well.
+    // The replayed messages have failed again, in jobs whose ids name the destination as well.
     expect(await jobsRead(() => deliveries.failed(ofGlobex))).toBe(OF_GLOBEX);
   });
 
-  it('what was kept for another is replayed without reading that when it is enabled', async () => {
+  it('are replayed for another destination, when it is enabled, without reading the rest', async () => {
     const globex = await stage.receiver();
     const app = await stage.app({
       connection: server.url(),

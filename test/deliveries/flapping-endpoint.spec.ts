@@ -7,15 +7,15 @@ import { Stage, webhooksTo } from '../support/stage.js';
 const newConnection = quickConnections();
 
 const MESSAGES = 3_000;
-/** Its first retry comes after milliseconds. */
+/** The first retry comes after milliseconds. */
 const RETRY_WINDOW = 120_000;
 
 describe('a URL that fails now and then', () => {
   const stage = new Stage();
 
-  /** An application whose receiver answers the first requests like this, and takes the others. */
+  /** Starts an application whose receiver answers each request according to its index. */
   async function appWith(answer: (index: number) => number): Promise<[AnalyticsApp, EndpointEvent[]]> {
-    // One answer after the other, so that their order is the same for whoever sees them.
+    // One answer after the other, so that receiver and sender see the answers in the same order.
     let last: Promise<unknown> = Promise.resolve();
     const receiver = await stage.receiver({
       answer: async (_request, index) => {
@@ -40,7 +40,7 @@ describe('a URL that fails now and then', () => {
     await app.settled();
   }
 
-  it('is told of in five lines a minute at the most', async () => {
+  it('has at most five lines a minute in the log', async () => {
     const receiver = await stage.receiver({ answer: (_request, index) => (index % 3 === 0 ? 503 : 200) });
     const app = await stage.app({
       connection: await newConnection(),
@@ -71,7 +71,7 @@ describe('a URL that fails now and then', () => {
     expect(events).toEqual([]);
   });
 
-  it('is down with the fifth failure in a row, and up with the next answer, whatever batch they are of', async () => {
+  it('is down with the fifth failure in a row and up with the next success, whatever batches they belong to', async () => {
     const answers = [503, 503, 503, 200, 503, 503, 503, 200, 503, 503, 503, 503, 503, 503];
     const [app, events] = await appWith((index) => answers[index] ?? 200);
     await deliver(app, 40);

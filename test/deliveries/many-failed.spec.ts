@@ -10,10 +10,10 @@ const READ_FAILED = new URL('./children/read-failed.ts', import.meta.url);
 const DESTINATION = 'dead';
 const JOBS = 30_000;
 const READINGS = 40;
-/** Megabytes. Without any failed job, the application takes half of them. */
+/** Heap limit in megabytes. Without any failed job, the application takes half of it. */
 const HEAP = 64;
 
-/** Keys: failed jobs, job. Arguments: what the keys of jobs begin with, number of copies, end of their ids. */
+/** Keys: failed jobs, job. Arguments: prefix of job keys, number of copies, suffix of their ids. */
 const COPY = `
   local job, failed_at = redis.call('HGETALL', KEYS[2]), redis.call('HGET', KEYS[2], 'finishedOn')
   for n = 1, ARGV[2] do
@@ -22,7 +22,7 @@ const COPY = `
     redis.call('ZADD', KEYS[1], failed_at - n, id)
   end`;
 
-describeRedis('where tens of thousands of jobs have failed for one destination', () => {
+describeRedis('tens of thousands of failed jobs of one destination', () => {
   let server: RedisServer;
 
   beforeAll(async () => {
@@ -47,7 +47,7 @@ describeRedis('where tens of thousands of jobs have failed for one destination',
   });
   afterAll(() => server.dispose());
 
-  it('they are listed, counted and replayed many times at once by a process with a small heap', async () => {
+  it('are listed, counted and replayed many times at once by a process with a small heap', async () => {
     const child = await GuardedChild.startScript(READ_FAILED, [server.url(), DESTINATION, String(READINGS)], {
       env: { ...process.env, NODE_OPTIONS: `--max-old-space-size=${HEAP}` },
     });

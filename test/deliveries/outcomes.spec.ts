@@ -4,13 +4,13 @@ import { DeliveriesService } from '../../src/index.js';
 import { describeAnyServer } from '../support/describe-backend.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 
-/** Long enough for many attempts, and its first retry comes after a few milliseconds. */
+/** Long enough for many attempts. The first retry comes after a few milliseconds. */
 const RETRY_WINDOW = 20_000;
 
 describeAnyServer('outcomes$', (backend) => {
   const stage = new Stage();
 
-  it('tells of a message at every attempt: first that it is tried again, then that it was delivered', async () => {
+  it('reports a message at every attempt: first as retried, then as delivered', async () => {
     const receiver = await stage.receiver({ answer: [503, 200] });
     const app = await stage.app({
       connection: backend.connection,
@@ -28,7 +28,7 @@ describeAnyServer('outcomes$', (backend) => {
     ]);
   });
 
-  it('shows which URL failed while another one took the message', async () => {
+  it('shows which URL failed while another URL took the message', async () => {
     const receivers = [
       await stage.receiver(),
       await stage.receiver({ answer: [503] }),
@@ -48,7 +48,7 @@ describeAnyServer('outcomes$', (backend) => {
     ]);
   });
 
-  it('tells of a failure for good only when the message is kept, so that it is there to be looked at', async () => {
+  it('reports that a message failed for good only once it is kept and can be listed', async () => {
     const receiver = await stage.receiver({ answer: [410] });
     const app = await stage.app({ connection: backend.connection, webhooks: webhooksTo(receiver) });
     const deliveries = app.context.get(DeliveriesService);
@@ -63,7 +63,7 @@ describeAnyServer('outcomes$', (backend) => {
     expect(failed).toMatchObject([{ messageId }]);
   });
 
-  it('tells of messages whose destination is gone, and the log says once what to do', async () => {
+  it('reports messages whose destination is gone, and logs once what to do', async () => {
     const { connection } = backend;
     const old = await stage.receiver();
     const producer = await stage.app({
@@ -97,7 +97,7 @@ describeAnyServer('outcomes$', (backend) => {
     expect(old.requests).toEqual([]);
   });
 
-  it('goes on, as delivery does, when subscribers throw; the log names the place once and no payload', async () => {
+  it('continues, as delivery does, if subscribers throw, and logs each place once without payloads', async () => {
     const receiver = await stage.receiver();
     const app = await stage.app({ connection: backend.connection, webhooks: webhooksTo(receiver) });
     const { outcomes$ } = app.context.get(DeliveriesService);

@@ -18,7 +18,7 @@ import type { Receiver } from '../support/receiver.js';
 import { eventsIn, messageIn } from '../support/received-message.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 
-/** Its process ends between the two steps of a replay. */
+/** A store whose process ends between the two steps of a replay. */
 class CrashingStore extends BatchStore {
   override removeWhere(): Promise<never> {
     return Promise.reject(new Error('killed here'));
@@ -29,8 +29,8 @@ describeServersOrEmbedded('replay', (backend) => {
   const stage = new Stage();
 
   /**
-   * An application with two destinations, and a failed job that holds the same message for both: a worker of
-   * an older version, which did not know the format, kept it as failed.
+   * An application with two destinations, and a failed job that holds the same message for both. A worker of an older
+   * version, which did not know the format, kept the job as failed.
    */
   async function withSharedJob(): Promise<{ app: AnalyticsApp; receivers: Record<'a' | 'b', Receiver> }> {
     const receivers = { a: await stage.receiver(), b: await stage.receiver() };
@@ -47,7 +47,7 @@ describeServersOrEmbedded('replay', (backend) => {
     return { app, receivers };
   }
 
-  it('delivers what failed anew, to every URL, under the same messageId and with the same bytes', async () => {
+  it('delivers failed messages again to every URL, with the same messageId and the same bytes', async () => {
     const receivers = [
       await stage.receiver({ answer: [404, 200] }),
       await stage.receiver({ answer: [410, 200] }),
@@ -69,7 +69,7 @@ describeServersOrEmbedded('replay', (backend) => {
     expect(await deliveries.replay()).toBe(0);
   });
 
-  it('takes what the filter means and leaves the rest of the same batch as it is', async () => {
+  it('takes the messages that match the filter, and leaves the rest of the batch', async () => {
     let isCorrected = false;
     const receiver = await stage.receiver({
       answer: (request) => {
@@ -94,7 +94,7 @@ describeServersOrEmbedded('replay', (backend) => {
     expect(eventsIn(receiver.requests.slice(3))).toEqual(['Lost', 'Lost']);
   });
 
-  it('takes every message of a batch, also those that share their id', async () => {
+  it('takes every message of a batch, even if several share their id', async () => {
     const receiver = await stage.receiver({ answer: [404, 404, 200] });
     const app = await stage.app({ connection: backend.connection, webhooks: webhooksTo(receiver) });
     for (const event of ['one', 'two']) app.analytics.track({ userId: 'u1', event, messageId: 'order-1' });
@@ -106,7 +106,7 @@ describeServersOrEmbedded('replay', (backend) => {
     await receiver.received(4);
   });
 
-  it('takes messages that share their id one after the other as well, if their answers differ', async () => {
+  it('takes messages that share their id one after the other if their outcomes differ', async () => {
     let isCorrected = false;
     const receiver = await stage.receiver({
       answer: (request) => {
@@ -129,7 +129,7 @@ describeServersOrEmbedded('replay', (backend) => {
     expect(await deliveries.failed()).toEqual([]);
   });
 
-  it('delivers each message once when two calls in one process mean it at the same time', async () => {
+  it('delivers each message once if two calls in one process select it at the same time', async () => {
     let isCorrected = false;
     const receiver = await stage.receiver({
       answer: (request) => {
@@ -156,7 +156,7 @@ describeServersOrEmbedded('replay', (backend) => {
     [{}, { status: 404 }],
     [{ status: 404 }, {}],
   ])(
-    'delivers each message once when two processes mean it at the same time: %j and %j',
+    'delivers each message once if two processes select it at the same time: %j and %j',
     async (before, meanwhile) => {
       let isCorrected = false;
       const receiver = await stage.receiver({
@@ -195,7 +195,7 @@ describeServersOrEmbedded('replay', (backend) => {
       expect(eventsIn(receiver.requests.slice(2)).sort()).toEqual(['one', 'two']);
       expect(second + (await first)).toBe(2);
       expect(await deliveries.failed()).toEqual([]);
-      // Each was counted once as waiting, and once as delivered.
+      // Each message was counted once as waiting and once as delivered.
       for (const one of [app, other]) await one.close();
       const opened = await openBackend(backend.connection);
       expect((await createBacklogStore(opened.storage).all()).get('webhooks') ?? 0).toBe(0);
@@ -203,7 +203,7 @@ describeServersOrEmbedded('replay', (backend) => {
     },
   );
 
-  it('delivers nothing again that another replay takes while this one reads it', async () => {
+  it('does not deliver a message again that another replay takes while this replay reads it', async () => {
     const receiver = await stage.receiver({ answer: [404, 410, 200] });
     const app = await stage.app({ connection: backend.connection, webhooks: webhooksTo(receiver) });
     const deliveries = app.context.get(DeliveriesService);
@@ -227,7 +227,7 @@ describeServersOrEmbedded('replay', (backend) => {
     expect(eventsIn(receiver.requests.slice(2)).sort()).toEqual(['one', 'two']);
   });
 
-  it('counts each message once when two processes remove it at the same time', async () => {
+  it('counts each message once if two processes remove it at the same time', async () => {
     const receiver = await stage.receiver({ answer: [404, 404, 200] });
     const options = { connection: backend.connection, webhooks: webhooksTo(receiver) };
     const app = await stage.app(options);
@@ -259,7 +259,7 @@ describeServersOrEmbedded('replay', (backend) => {
     await opened.close();
   });
 
-  it('delivers a message that one job holds for two destinations to both', async () => {
+  it('delivers a message to both destinations that one job holds it for', async () => {
     const { app, receivers } = await withSharedJob();
     const deliveries = app.context.get(DeliveriesService);
     expect(await deliveries.replay({ error: 'UNKNOWN_JOB_FORMAT' })).toBe(2);
@@ -268,7 +268,7 @@ describeServersOrEmbedded('replay', (backend) => {
     expect(await deliveries.failed()).toEqual([]);
   });
 
-  it('leaves the copy that the same job holds for another destination', async () => {
+  it('leaves the copy of a message that the same job holds for another destination', async () => {
     const { app, receivers } = await withSharedJob();
     const deliveries = app.context.get(DeliveriesService);
     expect(await deliveries.replay({ destination: 'a' })).toBe(1);
@@ -278,7 +278,7 @@ describeServersOrEmbedded('replay', (backend) => {
     await receivers.b.received(1);
   });
 
-  it('does not replay again in the same call what fails again', async () => {
+  it('does not replay a message again in the same call if it fails again', async () => {
     const receiver = await stage.receiver({ answer: [404] });
     const app = await stage.app({ connection: backend.connection, webhooks: webhooksTo(receiver) });
     const deliveries = app.context.get(DeliveriesService);
@@ -294,7 +294,7 @@ describeServersOrEmbedded('replay', (backend) => {
     expect(receiver.requests).toHaveLength(60);
   });
 
-  it('keeps a replay that fails again for as long as it was kept before', async () => {
+  it('keeps a message that fails again for as long as before', async () => {
     const receiver = await stage.receiver({ answer: [404] });
     const app = await stage.app({
       connection: backend.connection,
@@ -312,7 +312,7 @@ describeServersOrEmbedded('replay', (backend) => {
     expect(more).toEqual([]);
   });
 
-  it('is not taken twice when a crash came between its two steps', async () => {
+  it('does not take a message twice after a crash between its two steps', async () => {
     const { connection } = backend;
     const receiver = await stage.receiver({ answer: [404, 200] });
     const app = await stage.app({ connection, webhooks: webhooksTo(receiver) });
@@ -337,7 +337,7 @@ describeServersOrEmbedded('replay', (backend) => {
     expect(receiver.requests).toHaveLength(2);
   });
 
-  it('leaves the messages of a destination that is gone, until it is there again', async () => {
+  it('leaves the messages of a destination that is gone until the destination is back', async () => {
     const { connection } = backend;
     const receiver = await stage.receiver({ answer: [404, 200] });
     const before = await stage.app({ connection, webhooks: webhooksTo(receiver, { id: 'old' }) });

@@ -29,7 +29,7 @@ describe('a subscriber that throws', () => {
     return { app, outcomes$: app.context.get(DeliveriesService).outcomes$ };
   }
 
-  /** Delivers two messages; resolves once everybody was told of both. */
+  /** Delivers two messages. Resolves once all subscribers have got both outcomes. */
   async function deliverTwo(app: AnalyticsApp): Promise<void> {
     const heard = lastValueFrom(app.context.get(DeliveriesService).outcomes$.pipe(take(2), toArray()));
     app.analytics.track({ userId: 'u1', event: 'Told' });
@@ -52,7 +52,7 @@ describe('a subscriber that throws', () => {
     ],
     ['an operator that shares a subscription', (outcomes$) => outcomes$.pipe(share())],
     ['an operator that adds another stream', (outcomes$) => outcomes$.pipe(mergeWith(NEVER))],
-  ])('harms nobody and stays subscribed after %s', async (_, operators) => {
+  ])('affects no other subscriber and stays subscribed after %s', async (_, operators) => {
     const { app, outcomes$ } = await starting();
     let told = 0;
     operators(outcomes$).subscribe((outcome) => {
@@ -69,7 +69,7 @@ describe('a subscriber that throws', () => {
     expect(app.log.analytics).toEqual([threw('RangeError'), threw('SyntaxError')]);
   });
 
-  it('gets what its operator throws in `error`, which may throw as well', async () => {
+  it('gets the errors of its operator in `error`, which may throw as well', async () => {
     const { app, outcomes$ } = await starting();
     const broken$ = outcomes$.pipe(
       map(() => {
@@ -89,7 +89,7 @@ describe('a subscriber that throws', () => {
     expect(app.log.analytics).toEqual([threw('SyntaxError')]);
   });
 
-  it('has what its operator throws in the log where it has no `error`', async () => {
+  it('has the errors of its operator logged if it has no `error` handler', async () => {
     const { app, outcomes$ } = await starting();
     outcomes$
       .pipe(
@@ -103,7 +103,7 @@ describe('a subscriber that throws', () => {
     expect(app.log.analytics).toEqual([threw('RangeError')]);
   });
 
-  it('holds back neither the others nor the application at its end', async () => {
+  it('does not hold back other subscribers or the application when the stream ends', async () => {
     const { app, outcomes$ } = await starting();
     const fail = (): never => {
       throw new RangeError('at the end');
@@ -151,26 +151,29 @@ describe('a subscriber that throws', () => {
           finalize(fail),
         ),
     ],
-  ])('holds back none of those with whom it shares a subscription at its end: %s', async (_, operators) => {
-    const { app, outcomes$ } = await starting();
-    const uncaught: unknown[] = [];
-    config.onUnhandledError = (error) => uncaught.push(error);
-    const shared$ = outcomes$.pipe(share());
-    operators(() => {
-      throw new RangeError('at the end');
-    })(shared$).subscribe();
-    let hasEnded = false;
-    shared$.subscribe({ complete: () => (hasEnded = true) });
-    await app.close();
-    // RxJS reports what nobody caught with the next timer.
-    await new Promise((resolve) => setTimeout(resolve));
-    config.onUnhandledError = null;
+  ])(
+    'does not hold back subscribers that share its subscription when the stream ends: %s',
+    async (_, operators) => {
+      const { app, outcomes$ } = await starting();
+      const uncaught: unknown[] = [];
+      config.onUnhandledError = (error) => uncaught.push(error);
+      const shared$ = outcomes$.pipe(share());
+      operators(() => {
+        throw new RangeError('at the end');
+      })(shared$).subscribe();
+      let hasEnded = false;
+      shared$.subscribe({ complete: () => (hasEnded = true) });
+      await app.close();
+      // RxJS reports uncaught errors in the next timer.
+      await new Promise((resolve) => setTimeout(resolve));
+      config.onUnhandledError = null;
 
-    expect({ hasEnded, uncaught }).toEqual({ hasEnded: true, uncaught: [] });
-    expect(app.log.analytics).toEqual([threw('RangeError')]);
-  });
+      expect({ hasEnded, uncaught }).toEqual({ hasEnded: true, uncaught: [] });
+      expect(app.log.analytics).toEqual([threw('RangeError')]);
+    },
+  );
 
-  it('is logged for `endpoints$` and `changes$` just as well', async () => {
+  it('is logged for `endpoints$` and `changes$` as well', async () => {
     const receiver = await stage.receiver({ answer: [410] });
     const app = await stage.app({
       connection: await newConnection(),

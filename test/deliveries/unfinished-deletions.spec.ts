@@ -17,7 +17,7 @@ function deletionOf(userId: string, at: number): Deletion {
   return { key: userKey(userId), at, task: JSON.stringify({ userId, sources: ['default'] }) };
 }
 
-describeServersOrEmbedded('a deletion that is left undone', (backend) => {
+describeServersOrEmbedded('an unfinished deletion', (backend) => {
   const stage = new Stage();
   let clock: FakeClock;
 
@@ -31,7 +31,7 @@ describeServersOrEmbedded('a deletion that is left undone', (backend) => {
     jest.restoreAllMocks();
   });
 
-  it('is carried out by a process that runs already', async () => {
+  it('is carried out by another process that is already running', async () => {
     const app = await stage.app({
       connection: backend.connection,
       webhooks: webhooksTo(await stage.receiver({ answer: [404] })),
@@ -53,7 +53,7 @@ describeServersOrEmbedded('a deletion that is left undone', (backend) => {
   });
 });
 
-describe('a look for deletions that are left undone', () => {
+describe('the search for unfinished deletions', () => {
   let clock: FakeClock;
   let left: Deletion[];
   let failure: Error | undefined;
@@ -86,7 +86,7 @@ describe('a look for deletions that are left undone', () => {
     });
   });
 
-  it('takes over all of them at the start of a process, whoever has looked before', async () => {
+  it('takes over all deletions at the start of a process, whoever has searched before', async () => {
     isOurTurn = false;
     left = [deletionOf('gone', clock.now())];
     unfinished.start();
@@ -94,7 +94,7 @@ describe('a look for deletions that are left undone', () => {
     expect(starts).toBe(1);
   });
 
-  it('leaves recent ones to the process that was told of them', async () => {
+  it('leaves recent deletions to the process that received them', async () => {
     unfinished.start();
     await clock.pass(4 * MINUTE);
     left = [deletionOf('first', clock.now())];
@@ -106,7 +106,7 @@ describe('a look for deletions that are left undone', () => {
     expect(starts).toBe(1);
   });
 
-  it('is left to another process that has just looked', async () => {
+  it('is left to another process that has just searched', async () => {
     unfinished.start();
     await clock.pass(MINUTE);
     left = [deletionOf('gone', clock.now())];
@@ -118,7 +118,7 @@ describe('a look for deletions that are left undone', () => {
     expect(starts).toBe(1);
   });
 
-  it('is taken again after one that failed', async () => {
+  it('is repeated after a search that failed', async () => {
     left = [deletionOf('gone', clock.now())];
     failure = new Error('away');
     unfinished.start();
@@ -129,7 +129,7 @@ describe('a look for deletions that are left undone', () => {
     expect(starts).toBe(1);
   });
 
-  it('holds no process back from its end, and stops with it', async () => {
+  it('does not keep the process alive, and stops when it is closed', async () => {
     unfinished.start();
     await clock.pass(MINUTE);
     expect([clock.pending, clock.holding]).toEqual([1, 0]);
@@ -137,7 +137,7 @@ describe('a look for deletions that are left undone', () => {
     expect(clock.pending).toBe(0);
   });
 
-  it('begins nothing if it is answered when the process ends', async () => {
+  it('starts nothing if its answer comes after it is closed', async () => {
     left = [deletionOf('gone', clock.now())];
     unfinished.start();
     unfinished.close();

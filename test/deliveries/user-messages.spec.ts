@@ -7,11 +7,11 @@ import type { BatchState, StoredJob } from '../../src/queue/batch-store.js';
 const PAGES = 3;
 const ON_A_PAGE = 20;
 
-/** A queue in which some pages of jobs have failed. Reading takes a while. */
+/** A queue with a few pages of failed jobs, which take a while to read. */
 class SlowStore {
-  /** What was asked for, in order. */
+  /** The reads of ids and jobs, in order. */
   readonly asked: string[] = [];
-  /** Milliseconds. */
+  /** Total duration of the reads, in milliseconds. */
   reading = 0;
 
   /** @param duration of each reading, in milliseconds */
@@ -41,7 +41,7 @@ class SlowStore {
   }
 }
 
-it('a deletion reads jobs page by page, and leaves the queue to others most of the time', async () => {
+it('a deletion reads jobs page by page, and leaves the queue to other work most of the time', async () => {
   const store = new SlowStore();
   const messages = new UserMessages(store, () => undefined);
   const startedAt = performance.now();
@@ -58,12 +58,12 @@ it('a deletion reads jobs page by page, and leaves the queue to others most of t
   expect(store.reading / duration).toBeLessThan(1 / 2);
 });
 
-it('a deletion shows that it goes on while it leaves the queue to others', async () => {
+it('a deletion shows that it is not stuck while it leaves the queue to other work', async () => {
   const store = new SlowStore(400);
   const stop = new AbortController();
   let advances = 0;
   const count = (): void => {
-    // The first rest takes at least 1,200 ms.
+    // The first pause takes at least 1,200 ms.
     if (++advances === 3) stop.abort();
   };
   const deleted = new Map([[userKey('gone'), Date.now()]]);
@@ -71,7 +71,7 @@ it('a deletion shows that it goes on while it leaves the queue to others', async
   expect(store.asked).toEqual(['ids', '10 jobs']);
 });
 
-it('a deletion finds a job that was put back meanwhile where it had looked before, and reads no other one twice', async () => {
+it('a deletion finds a job that is put back into a page it has read, and reads no other job twice', async () => {
   const read: string[] = [];
   const removedFrom: string[] = [];
   let looks = 0;

@@ -9,10 +9,10 @@ import type { Destination } from '../../src/destinations/destination.js';
 import { DestinationRegistry } from '../../src/destinations/destination-registry.js';
 import type { QueuedBatch } from '../../src/queue/batch-job.js';
 
-/** Of 32 jobs in hand, destinations divide so many between them. The rest is for those that have none. */
+/** Number of the 32 jobs in hand that destinations divide between them. The rest is for destinations that have none. */
 const DIVIDED = 24;
 const JOBS = 32;
-/** Characters of a job. So many jobs may wait for look-ups. */
+/** Characters of a job, and how many jobs may wait for look-ups. */
 const SIZE = 100;
 const LOOKED_UP_FOR = 10;
 
@@ -39,7 +39,7 @@ function batchFor({ id }: Destination, count: number): QueuedBatch {
   return { destination: id, source: 'web', messages };
 }
 
-describe('the delivery of a batch', () => {
+describe('a batch in delivery', () => {
   let ends: BatchEnd[];
 
   beforeEach(() => {
@@ -50,7 +50,7 @@ describe('the delivery of a batch', () => {
     jest.useRealTimers();
   });
 
-  /** @param find looks deleted users up */
+  /** @param find looks up deleted users */
   function create(
     destinations: readonly Destination[] | DestinationRegistry,
     find = (): Promise<Map<string, number>> => Promise.resolve(new Map<string, number>()),
@@ -80,7 +80,7 @@ describe('the delivery of a batch', () => {
     return { scheduler, deliver };
   }
 
-  it('leaves its place to others, however many are looked through for deleted users at a time', async () => {
+  it('is put back after the look-up of deleted users if its destination has enough places by then', async () => {
     let answer: () => void = () => undefined;
     const lookUp = new Promise<Map<string, number>>((resolve) => {
       answer = () => {
@@ -92,11 +92,11 @@ describe('the delivery of a batch', () => {
     for (let n = 0; n < 20; n++) deliver({ ...batchFor(crm, 200), firstAttemptAt: Date.now() });
     answer();
     await jest.advanceTimersByTimeAsync(0);
-    // Two of them are enough for one that is not known yet.
+    // Two batches in hand are enough for a destination whose speed is not known yet.
     expect(ends.map(({ kind }) => kind)).toEqual(Array(18).fill('putBack'));
   });
 
-  it('goes back while as much as there is memory for waits for look-ups, unless its destination is remembered', async () => {
+  it('is put back if too many jobs wait for look-ups, unless its destination is remembered', async () => {
     const found = new Map<string, (destination: undefined) => void>();
     const remembered = hanging('remembered');
     const { scheduler, deliver } = create(
@@ -128,7 +128,7 @@ describe('the delivery of a batch', () => {
     expect(ends).toEqual([]);
   });
 
-  it('has not begun where it gives its place to others before anything of it is sent', async () => {
+  it('is put back as not begun if it gives up its place before anything is sent', async () => {
     const slow = Array.from({ length: DIVIDED / 2 }, (_, n) => hanging(`slow-${n}`));
     const newcomers = Array.from({ length: JOBS - DIVIDED }, (_, n) => hanging(`newcomer-${n}`));
     const { scheduler, deliver } = create([...slow, ...newcomers]);
@@ -138,11 +138,11 @@ describe('the delivery of a batch', () => {
     for (const one of newcomers) deliver(batchFor(one, 20));
     await jest.advanceTimersByTimeAsync(1_200);
     scheduler.stop();
-    // The first ones are on their way in part.
+    // The first batches are partly under way.
     expect(ends).toEqual(second.map((batch) => expect.objectContaining({ kind: 'putBack', batch })));
   });
 
-  it('has not begun where the process ends before the `rateLimit` allows a request', async () => {
+  it('is put back as not begun if the process ends before the `rateLimit` allows a request', async () => {
     const limited = hanging('limited', 2);
     const { scheduler, deliver } = create([limited]);
     const batch = batchFor(limited, 4);

@@ -13,7 +13,7 @@ function outcome(given: Partial<UrlOutcome>): UrlOutcome {
   return { url: 'hash', class: 'retry', attempt: 1, at: NOW, duration: 1, ...given };
 }
 
-/** Settles a batch whose messages came to these results. */
+/** Settles a batch whose messages have these results. */
 function settle(results: Came[], given: Partial<TriedBatch> = {}, now = NOW): BatchSettlement {
   const attempt: TriedBatch = {
     startedAt: NOW,
@@ -31,7 +31,7 @@ function ids(messages: BatchMessage[]): string[] {
 }
 
 describe('a batch after an attempt', () => {
-  it('is sorted by what comes next for each of its messages', () => {
+  it('is divided by what comes next for each of its messages', () => {
     const settlement = settle([
       ['taken', { class: 'delivered' }],
       ['later', { class: 'retry' }],
@@ -46,7 +46,7 @@ describe('a batch after an attempt', () => {
     expect(ids(settlement.unsettled)).toEqual(['broken off']);
   });
 
-  it('holds of each message what its URLs answered, and of a failed one when that was', () => {
+  it('holds the answers of the URLs to each message, and the time at which a message failed', () => {
     const answered = [outcome({ status: 404, class: 'permanent' })];
     const settlement = settle([['never', { class: 'permanent', outcomes: answered }]]);
     expect(settlement.failed).toEqual([{ id: 'never', body: '{}', outcomes: answered, failedAt: NOW }]);
@@ -56,7 +56,7 @@ describe('a batch after an attempt', () => {
     ['was delivered', [['a', { class: 'delivered' }]]],
     ['failed for good', [['a', { class: 'permanent' }]]],
     ['was broken off', [['a', undefined]]],
-  ])('is due at no time of its own when all of it %s', (_, results) => {
+  ])('has no due time if all of it %s', (_, results) => {
     expect(settle(results).dueAt).toBeUndefined();
   });
 
@@ -70,7 +70,7 @@ describe('a batch after an attempt', () => {
     expect(dueAt).toBeLessThanOrEqual(NOW + most);
   });
 
-  it('waits by the message that was tried most often, and for the largest Retry-After', () => {
+  it('is retried according to the message with the most attempts and the largest Retry-After', () => {
     const { dueAt } = settle([
       ['a', { outcomes: [outcome({ attempt: 1 })], retryAfter: 7_000 }],
       ['b', { outcomes: [outcome({ attempt: 1 }), outcome({ attempt: 2 })], retryAfter: 90_000 }],
@@ -79,7 +79,7 @@ describe('a batch after an attempt', () => {
     expect(dueAt).toBe(NOW + 90_000);
   });
 
-  it('honours Retry-After also for messages that are only held back', () => {
+  it('honours Retry-After even if other messages are only held back', () => {
     const { dueAt } = settle([
       ['a', { retryAfter: 60_000 }],
       ['b', { class: 'deferred', wait: 10 }],
@@ -87,7 +87,7 @@ describe('a batch after an attempt', () => {
     expect(dueAt).toBe(NOW + 60_000);
   });
 
-  it('fails for good what is still to be retried after the last attempt', () => {
+  it('has the messages that were to be retried fail for good after the last attempt', () => {
     const late = NOW + 4 * HOUR;
     const settlement = settle([['a', {}], ['b', { class: 'delivered' }]], { startedAt: late }, late); // prettier-ignore
     expect(settlement.retried).toEqual([]);
@@ -95,7 +95,7 @@ describe('a batch after an attempt', () => {
     expect(settlement.dueAt).toBeUndefined();
   });
 
-  it('keeps, after the last attempt, what could not even be sent to one of its URLs', () => {
+  it('keeps messages after the last attempt if they could not be sent to one of their URLs', () => {
     const late = NOW + 4 * HOUR;
     const busy = outcome({ error: 'DNS_BUSY' });
     const refused = outcome({ error: 'DNS_BUSY', class: 'permanent' });
@@ -114,7 +114,7 @@ describe('a batch after an attempt', () => {
     expect(settlement.dueAt).toBeGreaterThan(late);
   });
 
-  it('does not keep it for longer than an eighth of its window', () => {
+  it('does not keep unsent messages for longer than an eighth of its window', () => {
     const late = NOW + 4.5 * HOUR;
     const unsent: Came[] = [['a', { outcomes: [outcome({ error: 'EMFILE' })] }]];
     const settlement = settle(unsent, { startedAt: late }, late);
@@ -126,7 +126,7 @@ describe('a batch after an attempt', () => {
     ['when its URLs may be asked', 0, 10_000, 10_000],
     ['the more rarely the older it is', HOUR / 60, 1_000, 15_000],
     ['at least every 5 minutes of 4 hours', 3 * HOUR, 1_000, 300_000],
-  ])('looks again, when all is held back, %s', (_, age, wait, expected) => {
+  ])('is looked at again, if all messages are held back, %s', (_, age, wait, expected) => {
     const { dueAt } = settle([['a', { class: 'deferred', wait }]], { firstAttemptAt: NOW - age });
     expect(dueAt).toBeGreaterThanOrEqual(NOW + expected);
     expect(dueAt).toBeLessThanOrEqual(NOW + expected * 1.2 + 1);
@@ -137,7 +137,7 @@ describe('a batch after an attempt', () => {
     expect(dueAt).toBe(NOW + 4 * HOUR - 1_000);
   });
 
-  it('that was put off until after its window has its last attempt at once', () => {
+  it('has its last attempt at once if it was put off until after its window', () => {
     const { dueAt } = settle([['a', { class: 'deferred', wait: 5 }]], { firstAttemptAt: NOW - 9 * HOUR });
     expect(dueAt).toBe(NOW + 1);
   });

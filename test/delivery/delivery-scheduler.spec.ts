@@ -17,7 +17,7 @@ const OPTIONS = {
   eventLoop: new EventLoopBudget(Infinity),
 };
 
-/** A job that was put back for a minute. */
+/** A job that is put back for a minute. */
 function jobOf(key: string, messages: number, refusedBy: string[] = []): PutBackJob {
   return { key, messages, dueAt: Date.now() + 60_000, refusedBy };
 }
@@ -27,14 +27,14 @@ const inUseAt = (origin: string, destinations: readonly TestDestination[]): numb
     return sum + requests.length * origins.filter((other) => other === origin).length;
   }, 0);
 
-/** How long a turn of a destination lasts, in milliseconds. */
+/** Length of a turn of a destination, in milliseconds. */
 const TURN = 10;
-/** Of 64 sockets of an origin, those that are kept for destinations below their share. */
+/** Number of the 64 sockets of an origin that are reserved for destinations below their share. */
 const RESERVED = 8;
 
 /**
- * Answers one request of each in 500 rounds, each when its turn is over: how many it had, and the most sockets that an
- * origin had in use. Timers are faked.
+ * Answers one request of each destination in 500 rounds, each at the end of its turn. Returns the number of answers of
+ * each destination, and the highest number of sockets in use at an origin. Needs fake timers.
  */
 function answerInTurn(
   destinations: readonly TestDestination[],
@@ -54,8 +54,8 @@ function answerInTurn(
 }
 
 /**
- * How often jobs of one message each are put back within so many seconds, after all of them were once, while their
- * destination does not answer. Timers are faked.
+ * Returns how often jobs of one message each are put back within this many seconds, after each was put back once, while
+ * their destination does not answer. Needs fake timers.
  */
 function looksWithin(
   seconds: number,
@@ -111,7 +111,7 @@ describe('the delivery scheduler', () => {
     });
   }
 
-  /** Resolves to no results if the batch is given back. */
+  /** Resolves to an empty array if the batch is given back. */
   const send = async (
     scheduler: DeliveryScheduler,
     to: Destination,
@@ -121,7 +121,7 @@ describe('the delivery scheduler', () => {
     return 'wait' in end ? [] : end;
   };
 
-  it('runs since its start, or since the process was suspended for long', () => {
+  it('has been running since its start, or since the end of a long suspension of the process', () => {
     const start = Date.now();
     jest.useFakeTimers({ now: start });
     const scheduler = schedule();
@@ -135,7 +135,7 @@ describe('the delivery scheduler', () => {
     scheduler.stop();
   });
 
-  it('runs since no time that is still to come, when a clock that was ahead is set back', () => {
+  it('has never been running since a future time, even if a clock that was ahead is set back', () => {
     const start = Date.now();
     jest.useFakeTimers({ now: start });
     const { running } = schedule();
@@ -146,7 +146,7 @@ describe('the delivery scheduler', () => {
   });
 
   describe('the window of a destination', () => {
-    it('lets four requests out at first, and one more with each that is taken', () => {
+    it('allows four requests at first, and one more with each request that is taken', () => {
       const crm = new TestDestination('crm');
       void send(schedule(), crm, 100);
       const rounds = Array.from({ length: 5 }, () => {
@@ -157,7 +157,7 @@ describe('the delivery scheduler', () => {
       expect(rounds).toEqual([4, 8, 16, 32, 40]);
     });
 
-    it('never opens wider than there are connections', () => {
+    it('never grows beyond the number of connections', () => {
       const crm = new TestDestination('crm');
       void send(schedule({ connections: 6 }), crm, 100);
       crm.answer();
@@ -165,7 +165,7 @@ describe('the delivery scheduler', () => {
       expect(crm.requests).toHaveLength(6);
     });
 
-    it('halves when requests fail, once for all that were on their way', () => {
+    it('is halved once for all requests that fail together', () => {
       const crm = new TestDestination('crm');
       void send(schedule(), crm, 100);
       crm.answer();
@@ -195,7 +195,7 @@ describe('the delivery scheduler', () => {
       expect(crm.requests).toHaveLength(length);
     });
 
-    it('counts requests, where a request carries several messages', async () => {
+    it('counts requests, even if a request carries several messages', async () => {
       const scheduler = schedule();
       const bulk = new TestDestination('bulk', { requestSize: 10 });
       const batch = send(scheduler, bulk, 25);
@@ -205,7 +205,7 @@ describe('the delivery scheduler', () => {
     });
   });
 
-  it('resolves to what each message came to, in their order', async () => {
+  it('resolves to the result of each message, in the order of the messages', async () => {
     const crm = new TestDestination('crm');
     const results = send(schedule(), crm, 4);
     const [a, b, c, d] = crm.requests;
@@ -221,13 +221,13 @@ describe('the delivery scheduler', () => {
     ]);
   });
 
-  it('goes through any number of messages that are settled at once', async () => {
+  it('handles any number of messages that are settled at once', async () => {
     const results = await send(schedule(), new TestDestination('down', {}, 'deferred'), 100_000);
     expect(results.every((result) => result?.class === 'deferred')).toBe(true);
   });
 
   describe('the requests of the process', () => {
-    it('go out in turn when there are more than it makes at once', () => {
+    it('go out in turn if there are more than the process makes at once', () => {
       jest.useFakeTimers();
       const scheduler = schedule({ requests: 8 });
       const [busy, other] = [new TestDestination('busy'), new TestDestination('other')];
@@ -254,7 +254,7 @@ describe('the delivery scheduler', () => {
       const [busy, other] = [new TestDestination('busy'), new TestDestination('other')];
       for (const one of [busy, other]) void send(scheduler, one, 1_000);
       const underway = (): number[] => [busy.requests.length, other.requests.length];
-      // The first one of a destination is never held back, so there is one too many.
+      // The first request of a destination is never held back, so there is one request too many.
       expect(underway()).toEqual([2, 1]);
       busy.answer(1);
       expect(underway()).toEqual([2, 1]);
@@ -263,7 +263,7 @@ describe('the delivery scheduler', () => {
       expect(underway()).toEqual([1, 1]);
     });
 
-    it('are counted for each URL of a destination, also after a change', () => {
+    it('are counted for each URL of a destination, even after the destination changes', () => {
       const scheduler = schedule({ requests: 15 });
       const urls = (count: number): string[] =>
         Array.from({ length: count }, (_, n) => `https://${n}.example.com`);
@@ -276,12 +276,12 @@ describe('the delivery scheduler', () => {
       void send(scheduler, narrow, 1);
       wide.answer();
       narrow.answer();
-      // The window has grown with each request, up to what the process makes.
+      // The window has grown with each request, up to the limit of the process.
       expect(narrow.requests.length).toBeGreaterThan(3);
       expect(narrow.requests.length).toBeLessThanOrEqual(15);
     });
 
-    it('leave one to a destination that has none, however many others have', () => {
+    it('leave one request to a destination that has none, however many requests other destinations have', () => {
       const scheduler = schedule({ requests: 4 });
       const [busy, idle] = [new TestDestination('busy'), new TestDestination('idle')];
       void send(scheduler, busy, 100);
@@ -294,7 +294,7 @@ describe('the delivery scheduler', () => {
   describe('the sockets of an origin', () => {
     const origins = ['https://shared.example.com'];
 
-    it('are never more than there may be, whichever destinations use them', () => {
+    it('never exceed their limit, whichever destinations use them', () => {
       const scheduler = schedule({ connections: 8 });
       const paths = ['/a', '/b', '/c'].map((path) => new TestDestination(path, { origins }));
       for (const path of paths) void send(scheduler, path, 100);
@@ -304,7 +304,7 @@ describe('the delivery scheduler', () => {
       }
     });
 
-    it('go to others when what a destination would send next is held back', () => {
+    it('go to other destinations if the next message of a destination is held back', () => {
       const scheduler = schedule({ connections: 1 });
       const [held, other] = [
         new TestDestination('/held', { origins }),
@@ -317,7 +317,7 @@ describe('the delivery scheduler', () => {
       expect(other.requests).toHaveLength(1);
     });
 
-    it('are left in part to a destination below its share, while another one hangs', () => {
+    it('are partly left to a destination below its share while another destination hangs', () => {
       const scheduler = schedule({ connections: 16 });
       const [slow, fast] = ['/slow', '/fast'].map((path) => new TestDestination(path, { origins }));
       if (slow === undefined || fast === undefined) throw new Error('unreachable');
@@ -325,36 +325,39 @@ describe('the delivery scheduler', () => {
       fast.answer();
       void send(scheduler, slow, 1_000);
       for (let round = 0; round < 4; round++) slow.answer();
-      // From now on the slow one answers nothing.
+      // From now on the slow destination answers nothing.
       void send(scheduler, fast, 1);
       expect(fast.requests).toHaveLength(1);
     });
 
-    it.each([8, 15, 40, 80])('go to one whose requests take long as to %d others that are quick', (count) => {
-      jest.useFakeTimers({ now: Date.now() });
-      const origins = ['https://shared.example.com'];
-      const scheduler = schedule({ requests: 10_000 });
-      const all = ['slow', ...Array.from({ length: count }, (_, n) => `quick-${n}`)].map(
-        (id) => new TestDestination(id, { origins }),
-      );
-      const [slow, ...quick] = all;
-      for (const one of all) for (let n = 0; n < 40; n++) void send(scheduler, one, 200);
-      jest.advanceTimersByTime(2_000);
-      slow?.answer(1);
-      let held = 0;
-      for (let round = 0; round < 400; round++) {
-        for (const one of quick) {
-          jest.advanceTimersByTime(TURN);
-          one.answer(1);
+    it.each([8, 15, 40, 80])(
+      'are shared fairly between a slow destination and %d quick destinations',
+      (count) => {
+        jest.useFakeTimers({ now: Date.now() });
+        const origins = ['https://shared.example.com'];
+        const scheduler = schedule({ requests: 10_000 });
+        const all = ['slow', ...Array.from({ length: count }, (_, n) => `quick-${n}`)].map(
+          (id) => new TestDestination(id, { origins }),
+        );
+        const [slow, ...quick] = all;
+        for (const one of all) for (let n = 0; n < 40; n++) void send(scheduler, one, 200);
+        jest.advanceTimersByTime(2_000);
+        slow?.answer(1);
+        let held = 0;
+        for (let round = 0; round < 400; round++) {
+          for (const one of quick) {
+            jest.advanceTimersByTime(TURN);
+            one.answer(1);
+          }
+          if (round % 40 === 0) slow?.answer(1);
+          held += slow?.requests.length ?? 0;
         }
-        if (round % 40 === 0) slow?.answer(1);
-        held += slow?.requests.length ?? 0;
-      }
-      const share = 64 / all.length;
-      expect(held / 400).toBeGreaterThan(share / 2);
-    });
+        const share = 64 / all.length;
+        expect(held / 400).toBeGreaterThan(share / 2);
+      },
+    );
 
-    it('go in turn to one with a `rateLimit` too, however late its turns come', async () => {
+    it('go in turn to a destination with a `rateLimit` as well, however late its turns come', async () => {
       jest.useFakeTimers({ now: Date.now() });
       const scheduler = schedule({ connections: 8 });
       const answered = new Map<string, number>();
@@ -377,7 +380,7 @@ describe('the delivery scheduler', () => {
       expect(limited).toBeGreaterThan(mean / 2);
     });
 
-    it('are left in part to a destination by others whose requests take long', async () => {
+    it('are partly left to a destination by others whose requests take long', async () => {
       jest.useFakeTimers({ now: Date.now(), doNotFake: ['setImmediate'] });
       const origin = 'https://shared.example.com';
       const scheduler = schedule({ connections: 16, requests: 1_000 });
@@ -395,7 +398,7 @@ describe('the delivery scheduler', () => {
       await new Promise((resolve) => setImmediate(resolve));
     });
 
-    it('are left to a quick destination up to its share, while slow ones wait for more of them', async () => {
+    it('are left to a quick destination up to its share while slow destinations wait for more sockets', async () => {
       jest.useFakeTimers({ now: Date.now(), doNotFake: ['setImmediate'] });
       const origins = ['https://shared.example.com'];
       const scheduler = schedule({ requests: 1_000 });
@@ -421,7 +424,7 @@ describe('the delivery scheduler', () => {
       await new Promise((resolve) => setImmediate(resolve));
     });
 
-    it('are given back by each URL that has answered, while another one takes long', () => {
+    it('are given back by each URL that has answered, even while another URL takes long', () => {
       const scheduler = schedule({ connections: 8 });
       const two = new TestDestination('two', { origins: [...origins, 'https://slow.example.com'] });
       const neighbour = new TestDestination('neighbour', { origins });
@@ -433,7 +436,7 @@ describe('the delivery scheduler', () => {
       expect(neighbour.requests).toHaveLength(0);
       for (const { answered } of two.requests.slice(0, 4)) answered?.(origins[0] ?? '');
       expect(neighbour.requests).toHaveLength(4);
-      // They are not given back twice.
+      // The sockets are not given back twice.
       two.answer(4);
       expect(inUseAt(origins[0] ?? '', [two, neighbour])).toBeLessThanOrEqual(8);
     });
@@ -446,7 +449,7 @@ describe('the delivery scheduler', () => {
       expect(twice.requests).toHaveLength(4);
     });
 
-    it('go to a destination with several URLs there, although others take each that comes free', () => {
+    it('go to a destination with several URLs at the origin although others take each free socket', () => {
       jest.useFakeTimers();
       const scheduler = schedule({ connections: 8 });
       const busy = Array.from({ length: 12 }, (_, n) => new TestDestination(`/${n}`, { origins }));
@@ -457,13 +460,13 @@ describe('the delivery scheduler', () => {
       void send(scheduler, wide, 1_000);
       const all = [wide, ...busy];
       const { answered, most } = answerInTurn(all, origins);
-      // A turn is a request, and everybody has as many.
+      // A turn is a request, and all destinations get the same number.
       expect(Math.min(...answered)).toBeGreaterThan(0.8 * Math.max(...answered));
       // One socket is free, and the request needs five.
       expect(most).toBe(8 + 4);
     });
 
-    it('go to a destination with URLs at two origins, although their sockets never come free at one time', () => {
+    it('go to a destination with URLs at two origins although their sockets are never free at the same time', () => {
       jest.useFakeTimers();
       const scheduler = schedule({ connections: 8 });
       const both = ['https://a.example.com', 'https://b.example.com'];
@@ -476,11 +479,11 @@ describe('the delivery scheduler', () => {
       const all = [two, ...busy];
       const { answered, most } = answerInTurn(all, both);
       expect(answered[0]).toBeGreaterThan(0.8 * Math.max(...answered));
-      // It has had its turn at the one, and goes out on its turn at the other.
+      // The destination has waited its turn at one origin, and sends at its turn at the other origin.
       expect(most).toBe(8 + 1);
     });
 
-    it('are all for one destination when the others have had nothing to do for two minutes', () => {
+    it('all go to one destination when the others have had nothing to do for two minutes', () => {
       jest.useFakeTimers();
       const scheduler = schedule({ connections: 8 });
       scheduler.start();
@@ -493,12 +496,12 @@ describe('the delivery scheduler', () => {
       void send(scheduler, busy, 100);
       busy.answer();
       busy.answer();
-      // Nothing else ever asks for the socket that was kept for the other one.
+      // Nothing else ever asks for the socket that was kept for the other destination.
       expect(busy.requests).toHaveLength(8);
       scheduler.stop();
     });
 
-    it('do not stop a request that needs more of them than there are', () => {
+    it('do not stop a request that needs more sockets than there are', () => {
       const wide = new TestDestination('wide', { origins: [...origins, ...origins, ...origins] });
       void send(schedule({ connections: 2 }), wide, 2);
       expect(wide.requests).toHaveLength(1);
@@ -508,11 +511,11 @@ describe('the delivery scheduler', () => {
   });
 
   describe('the jobs in hand', () => {
-    it('are taken while their destination has none', () => {
+    it('are taken while their destination has no other job', () => {
       expect(schedule().delayOf(new TestDestination('idle'), 200)).toBe(0);
     });
 
-    it('are put back beyond the share of their destination, and those of another are taken', () => {
+    it('are put back beyond the share of their destination, while jobs of other destinations are taken', () => {
       const scheduler = schedule();
       const slow = new TestDestination('slow');
       void send(scheduler, slow, 200);
@@ -521,7 +524,7 @@ describe('the delivery scheduler', () => {
       expect(scheduler.delayOf(new TestDestination('idle'), 200)).toBe(0);
     });
 
-    /** Sends batches of 200 messages, two at a time. Requests are answered in 2 ms, and the next two batches come 3 ms later. */
+    /** Sends batches of 200 messages in pairs. Requests are answered in 2 ms, and the next pair comes 3 ms later. */
     const sendInPairs = async (
       scheduler: DeliveryScheduler,
       destination: TestDestination,
@@ -540,7 +543,7 @@ describe('the delivery scheduler', () => {
       }
     };
 
-    it('are more for a fast destination, also where it has taken all of them each time before the next come', async () => {
+    it('are more for a fast destination, even if it has finished all jobs before the next jobs come', async () => {
       jest.useFakeTimers();
       const scheduler = schedule();
       const fast = new TestDestination('fast');
@@ -554,7 +557,7 @@ describe('the delivery scheduler', () => {
       });
     });
 
-    it('are not put back for long by one whose last answer of several has taken long', async () => {
+    it('are not put back for long by a destination of whose answers only the last took long', async () => {
       jest.useFakeTimers();
       const scheduler = schedule();
       const uneven = new TestDestination('uneven');
@@ -575,7 +578,7 @@ describe('the delivery scheduler', () => {
       expect(scheduler.delayOf(uneven, 200)).toBeLessThanOrEqual(longestOfUnknown);
     });
 
-    it('are no more for one that has had few messages at a time', async () => {
+    it('are not more for a destination that has had few messages at a time', async () => {
       jest.useFakeTimers();
       const scheduler = schedule();
       const rare = new TestDestination('rare');
@@ -590,7 +593,7 @@ describe('the delivery scheduler', () => {
       expect(scheduler.delayOf(rare, 200)).toBeGreaterThan(0);
     });
 
-    /** Has batches sent that the scheduler takes. Returns how many it takes. */
+    /** Offers a batch of each destination. Returns how many batches the scheduler takes. */
     const offer = (scheduler: DeliveryScheduler, destinations: readonly Destination[]): number => {
       let taken = 0;
       for (const destination of destinations) {
@@ -603,7 +606,7 @@ describe('the delivery scheduler', () => {
     const destinations = (name: string, count: number, origins?: string[]): TestDestination[] =>
       Array.from({ length: count }, (_, n) => new TestDestination(`${name}-${n}`, origins && { origins }));
 
-    it('leave places to newcomers, however many destinations have as much as they may', () => {
+    it('leave places to newcomers, however many destinations have reached their limit', () => {
       const scheduler = schedule({ jobs: 32 });
       const hanging = destinations('hanging', 20);
       expect([offer(scheduler, hanging), offer(scheduler, hanging)]).toEqual([20, 4]);
@@ -618,7 +621,7 @@ describe('the delivery scheduler', () => {
       expect([offer(scheduler, often(first)), offer(scheduler, often(second))]).toEqual([8, 3]);
     });
 
-    it('take more places the larger they are, each once, however many destinations its messages are for', () => {
+    it('take more places the larger they are, once for all destinations of their messages', () => {
       const scheduler = schedule({ maxSize: 64_000 });
       const busy = new TestDestination('busy');
       const job = { size: 30_000 };
@@ -632,7 +635,7 @@ describe('the delivery scheduler', () => {
       expect(scheduler.delayOf(busy, 1)).toBeGreaterThan(0);
     });
 
-    it('take places for all of their messages, until what is done is not in them any more', () => {
+    it('take places for all of their messages until the settled messages are removed from them', () => {
       const scheduler = schedule({ maxSize: 64_000 });
       const hanging = new TestDestination('hanging');
       const job = { size: 60_000 };
@@ -643,20 +646,20 @@ describe('the delivery scheduler', () => {
       expect(scheduler.delayOf(hanging, 1)).toBe(0);
     });
 
-    it('are not all taken by destinations that wait for the sockets of one origin', () => {
+    it('do not all belong to destinations that wait for the sockets of one origin', () => {
       const scheduler = schedule({ jobs: 32, connections: 4 });
       const hanging = destinations('hanging', 40, ['https://hanging.example.com']);
       expect(offer(scheduler, hanging)).toBe(24);
       expect(offer(scheduler, destinations('idle', 8))).toBe(8);
     });
 
-    it('are put back for seconds where requests fail, however few of them end', () => {
+    it('are put back for seconds if requests fail, however few requests end', () => {
       jest.useFakeTimers({ now: Date.now() });
       const scheduler = schedule();
       const hanging = new TestDestination('hanging');
       void send(scheduler, hanging, 200);
       void send(scheduler, hanging, 200);
-      // Each takes a second until it times out.
+      // Each request takes a second until it times out.
       for (let second = 0; second < 5; second++) {
         jest.advanceTimersByTime(1_000);
         hanging.answer(1, 'retry');
@@ -715,7 +718,7 @@ describe('the delivery scheduler', () => {
       const slow = destinations('slow', 32);
       const results = slow.map((one) => send(scheduler, one, 20));
       jest.advanceTimersByTime(1_200);
-      // What is on its way is awaited. The rest went back.
+      // Requests on their way are awaited. The rest went back.
       const onTheirWay = slow.map(({ requests }) => requests.length);
       for (const one of slow) one.answer();
       expect(slow.flatMap(({ requests }) => requests)).toEqual([]);
@@ -727,7 +730,7 @@ describe('the delivery scheduler', () => {
       scheduler.stop();
     });
 
-    it('are kept by slow destinations that leave enough of them to others', () => {
+    it('are kept by slow destinations that leave enough places to others', () => {
       jest.useFakeTimers({ now: Date.now() });
       const scheduler = schedule({ jobs: 32, requests: 1_000 });
       scheduler.start();
@@ -741,7 +744,7 @@ describe('the delivery scheduler', () => {
       scheduler.stop();
     });
 
-    it('are promoted in turn where many destinations wait for a place', () => {
+    it('are promoted in turn if many destinations wait for a place', () => {
       jest.useFakeTimers();
       const scheduler = schedule({ jobs: 4, connections: 1 });
       const holding = destinations('holding', 2);
@@ -755,14 +758,14 @@ describe('the delivery scheduler', () => {
       }
       scheduler.start();
       jest.advanceTimersByTime(100);
-      // One place is left, and nobody takes it.
+      // One place is left, and no job takes it.
       expect(promoted).toHaveLength(1);
       jest.advanceTimersByTime(400);
       scheduler.stop();
       expect(promoted.map((key) => key.slice(0, -2))).toEqual(destinations('waiting', 5).map(({ id }) => id));
     });
 
-    it('are promoted when what is in hand is nearly drained', () => {
+    it('are promoted when the jobs in hand are nearly drained', () => {
       const scheduler = schedule();
       const slow = new TestDestination('slow');
       void send(scheduler, slow, 4);
@@ -775,7 +778,7 @@ describe('the delivery scheduler', () => {
       expect(promoted).toEqual(['a', 'b', 'c']);
     });
 
-    it('are not promoted any more when the process ends', () => {
+    it('are no longer promoted when the process ends', () => {
       const scheduler = schedule();
       const slow = new TestDestination('slow');
       void send(scheduler, slow, 4);
@@ -804,7 +807,7 @@ describe('the delivery scheduler', () => {
       expect(unsent).toBeLessThan(800);
     });
 
-    it('are promoted again and again where another process takes them', async () => {
+    it('are promoted repeatedly if another process takes them', async () => {
       const scheduler = schedule();
       const slow = new TestDestination('slow');
       for (const key of ['a', 'b', 'c']) {
@@ -816,7 +819,7 @@ describe('the delivery scheduler', () => {
       expect(promoted).toEqual(['a', 'b', 'c']);
     });
 
-    it('are given the time that promoted ones usually take to return', async () => {
+    it('have the usual time to return before further jobs are promoted', async () => {
       jest.useFakeTimers();
       const scheduler = schedule();
       const slow = new TestDestination('slow');
@@ -831,7 +834,7 @@ describe('the delivery scheduler', () => {
         scheduler.returned('slow', key);
       }
       await jest.advanceTimersByTimeAsync(500);
-      // Nobody else has taken it: the queue is slow.
+      // No other process has taken the job: the queue is slow.
       expect(promoted).toEqual(keys.slice(0, 7));
       await jest.advanceTimersByTimeAsync(500);
       expect(promoted).toEqual(keys);
@@ -848,7 +851,7 @@ describe('the delivery scheduler', () => {
       expect(promoted).toEqual([]);
     });
 
-    it('are not promoted while the URLs are down that have not refused them, unlike others', () => {
+    it('are not promoted while all URLs are down that have not refused them, unlike other jobs', () => {
       const scheduler = schedule();
       const half = new TestDestination('half');
       half.waitOfRefused = 1_000;
@@ -862,7 +865,7 @@ describe('the delivery scheduler', () => {
       expect(promoted).toEqual(['new']);
     });
 
-    it('are promoted in turn with the others when these URLs are up', () => {
+    it('are promoted in turn with other jobs once these URLs are up', () => {
       const scheduler = schedule();
       const up = new TestDestination('up');
       void send(scheduler, up, 4);
@@ -872,7 +875,7 @@ describe('the delivery scheduler', () => {
       expect(promoted).toEqual(['a', 'refused', 'b', 'c', 'd']);
     });
 
-    it('are remembered up to 100,000 over all destinations, and ten of each beyond that', async () => {
+    it('are remembered up to 100,000 for all destinations together, and up to ten of each beyond that', async () => {
       jest.useFakeTimers();
       const scheduler = schedule();
       for (const down of destinations('down', 10)) {
@@ -891,16 +894,16 @@ describe('the delivery scheduler', () => {
       expect(promoted).toEqual(keys.slice(0, 10));
     });
 
-    it('are looked at as rarely all together, however many more there are than are remembered', () => {
+    it('are looked at equally rarely in total, however many more jobs there are than can be remembered', () => {
       jest.useFakeTimers();
       const looks = [10_000, 20_000, 40_000].map((jobs) =>
         looksWithin(600, jobs, schedule(), new TestDestination('down')),
       );
-      // Twenty a second.
+      // Twenty jobs a second.
       for (const count of looks) expect(count).toBeLessThan(1.5 * 20 * 600);
     });
 
-    it('wait for all that are before them, also where the memory is full of those of others', () => {
+    it('wait for all jobs before them, even if the memory is full of jobs of other destinations', () => {
       jest.useFakeTimers();
       const scheduler = schedule();
       for (const down of destinations('down', 10)) {
@@ -913,7 +916,7 @@ describe('the delivery scheduler', () => {
       expect(looks).toBeLessThan(2 * 20 * 600);
     });
 
-    it('are forgotten when they are due, also while their destination is held back', () => {
+    it('are forgotten when they are due, even while their destination is held back', () => {
       jest.useFakeTimers();
       const scheduler = schedule();
       const down = new TestDestination('down');
@@ -922,7 +925,7 @@ describe('the delivery scheduler', () => {
       for (const [key, due] of Object.entries({ a: 50, b: 50, c: 60_000 })) {
         scheduler.putBack(down, [{ ...jobOf(key, 1), dueAt: Date.now() + due }]);
       }
-      // Another batch looks again after those that wait before it.
+      // Another batch is looked at again after the batches that wait before it.
       const ofThree = scheduler.lookAgainAfter(down, 0);
       jest.advanceTimersByTime(2_000);
       expect(scheduler.lookAgainAfter(down, 0)).toBe(ofThree / 3);
@@ -931,7 +934,7 @@ describe('the delivery scheduler', () => {
   });
 
   describe('a destination that changes', () => {
-    it('gets what waits for it where it is now, and takes sockets there', async () => {
+    it('gets its waiting messages at its new origin, and takes sockets there', async () => {
       const scheduler = schedule({ connections: 4 });
       const before = new TestDestination('crm', { origins: ['https://old.example.com'] });
       const first = send(scheduler, before, 6);
@@ -943,13 +946,13 @@ describe('the delivery scheduler', () => {
       now.answer();
       expect((await first).map((result) => result?.class)).toEqual(Array(6).fill('delivered'));
       expect(await second).toHaveLength(2);
-      // The sockets of the origin before were given back.
+      // The sockets of the previous origin were given back.
       const neighbour = new TestDestination('neighbour', { origins: ['https://old.example.com'] });
       void send(scheduler, neighbour, 4);
       expect(neighbour.requests).toHaveLength(4);
     });
 
-    it('goes on where it is now, although only a job that went back has shown the change', () => {
+    it('goes on at its new origin even if only a job that was put back has shown the change', () => {
       const scheduler = schedule({ connections: 1 });
       const origins = ['https://shared.example.com'];
       const neighbour = new TestDestination('neighbour', { origins });
@@ -966,7 +969,7 @@ describe('the delivery scheduler', () => {
       expect(promoted).toEqual(['a']);
     });
 
-    it('still counts as slow, so that one of such at a time gets what is kept for others', () => {
+    it('still counts as slow, so that only one slow destination at a time gets sockets kept for others', () => {
       jest.useFakeTimers({ now: Date.now() });
       const scheduler = schedule({ connections: 16 });
       const origins = ['https://shared.example.com'];
@@ -986,7 +989,7 @@ describe('the delivery scheduler', () => {
       expect([...now, quick].map(({ requests }) => requests.length)).toEqual([1, 0, 1]);
     });
 
-    it('leaves the sockets that it gives back to those that wait for them', () => {
+    it('leaves the sockets that it gives back to the destinations that wait for them', () => {
       const scheduler = schedule({ connections: 4 });
       const origins = ['https://shared.example.com'];
       const before = new TestDestination('crm', { origins });

@@ -5,13 +5,13 @@ import { queuedMessages } from '../support/queued-messages.js';
 import { eventsIn, messageIn } from '../support/received-message.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 
-/** Long enough for many attempts, and its first retry comes after a few milliseconds. */
+/** Long enough for many attempts. The first retry comes after a few milliseconds. */
 const RETRY_WINDOW = 20_000;
 
 describeBackend('delivery', (backend) => {
   const stage = new Stage();
 
-  it('brings 45 messages to the receiver, each once and signed over its bytes', async () => {
+  it('sends 45 messages to the receiver, each once and signed over its bytes', async () => {
     const receiver = await stage.receiver();
     const app = await stage.app({
       connection: backend.connection,
@@ -33,7 +33,7 @@ describeBackend('delivery', (backend) => {
     }
   });
 
-  it('tries a message again that was answered 503, with the same id and the same bytes', async () => {
+  it('retries a message that was answered with 503, with the same id and the same bytes', async () => {
     const receiver = await stage.receiver({ answer: [503, 200] });
     const app = await stage.app({
       connection: backend.connection,
@@ -49,7 +49,7 @@ describeBackend('delivery', (backend) => {
     expect(receiver.requests).toHaveLength(2);
   });
 
-  it('sends of a batch only the message again that was not delivered', async () => {
+  it('retries only the message of a batch that was not delivered', async () => {
     let refusals = 0;
     const receiver = await stage.receiver({
       answer: (request) => (messageIn(request).event === 'Event 3' && ++refusals <= 2 ? 503 : 200),
@@ -68,7 +68,7 @@ describeBackend('delivery', (backend) => {
     ]); // prettier-ignore
   });
 
-  it('keeps a job as failed that every URL refused for good, with what each of them answered', async () => {
+  it('keeps a message as failed that every URL refused for good, with the answer of each URL', async () => {
     const receivers = [await stage.receiver({ answer: [404] }), await stage.receiver({ answer: [410] })];
     const app = await stage.app({ connection: backend.connection, webhooks: webhooksTo(receivers) });
     const id = app.analytics.track({ userId: 'u1', event: 'Refused' });
@@ -88,7 +88,7 @@ describeBackend('delivery', (backend) => {
     expect(receivers.map(({ requests }) => requests.length)).toEqual([1, 1]);
   });
 
-  it('takes a message for delivered that one of its URLs took, and bothers the other no more', async () => {
+  it('settles a message as delivered once one of its URLs took it, without retrying the other URL', async () => {
     const down = await stage.receiver({ answer: [503] });
     const up = await stage.receiver();
     const app = await stage.app({
@@ -122,7 +122,7 @@ describeBackend('delivery', (backend) => {
     expect(receiver.requests.length).toBeGreaterThan(3);
   });
 
-  it('keeps a job as failed whose destination is gone, and sends it nowhere else', async () => {
+  it('keeps a message as failed if its destination is gone, and sends it nowhere else', async () => {
     const { connection } = backend;
     const old = await stage.receiver({ answer: [503] });
     const before = await stage.app({
@@ -146,7 +146,7 @@ describeBackend('delivery', (backend) => {
     expect(other.requests).toEqual([]);
   });
 
-  it('keeps a job as failed that was written in a format it does not know', async () => {
+  it('keeps a job as failed if its format is unknown', async () => {
     const receiver = await stage.receiver();
     const app = await stage.app({
       connection: backend.connection,
@@ -160,7 +160,7 @@ describeBackend('delivery', (backend) => {
     expect(receiver.requests).toEqual([]);
   });
 
-  it('writes no secret, URL or header value into a job, not even into one that failed', async () => {
+  it('writes no secret, URL or header value into a job, not even into a failed job', async () => {
     const receiver = await stage.receiver({ answer: [{ status: 404, body: 'no such hook' }] });
     const app = await stage.app({
       connection: backend.connection,
@@ -180,7 +180,7 @@ describeBackend('delivery', (backend) => {
     expect(stored).not.toMatch(/127\.0\.0\.1|url-token|header-token|signing-token/);
   });
 
-  it('brings each message to every destination that its source is connected to', async () => {
+  it('sends each message to every destination that its source is connected to', async () => {
     const [crm, warehouse] = [await stage.receiver(), await stage.receiver()];
     const app = await stage.app({
       connection: backend.connection,

@@ -6,11 +6,11 @@ import { LocalRateLimitStore } from '../../src/delivery/rate-limits/rate-limit-s
 import { firstAttempt } from '../support/deliver-one.js';
 import { messagesOf, TestDestination } from '../support/test-destination.js';
 
-/** Requests that may begin in a turn of the event loop, beside the first ones to idle destinations. */
+/** Requests that may begin in a turn of the event loop, in addition to the first requests to idle destinations. */
 const LEAST = 8;
-/** The same after a turn that took very long. */
+/** Requests that may begin after a turn that took very long. */
 const MOST = 128;
-/** Requests that a destination has on its way at first. */
+/** Requests that a destination may have under way at first. */
 const FIRST_WINDOW = 4;
 /** How long a destination keeps the places of its requests, in milliseconds. */
 const TURN_OF_DESTINATION = 10;
@@ -19,7 +19,7 @@ describe('a turn of the event loop', () => {
   let made = 0;
 
   beforeEach(() => {
-    // What turns took is said by the tests. The event loop goes on.
+    // The tests set how long turns take. The event loop itself goes on.
     jest.useFakeTimers({ doNotFake: ['setImmediate'] });
   });
   afterEach(() => {
@@ -38,7 +38,7 @@ describe('a turn of the event loop', () => {
     });
   }
 
-  /** Destinations that have so many messages waiting. */
+  /** Destinations with this many waiting messages each. */
   function busy(
     scheduler: DeliveryScheduler,
     count: number,
@@ -55,7 +55,7 @@ describe('a turn of the event loop', () => {
   const begun = (destinations: readonly TestDestination[]): number =>
     destinations.reduce((sum, { requests }) => sum + requests.length, 0);
 
-  it('begins no more requests than leave the application its share, and the next turns the rest', async () => {
+  it('begins only as many requests as leave the application its share, and leaves the rest to the next turns', async () => {
     const destinations = busy(schedule(), 30, FIRST_WINDOW);
     const inTurn: number[] = [];
     while (begun(destinations) < 30 * FIRST_WINDOW) {
@@ -82,7 +82,7 @@ describe('a turn of the event loop', () => {
     expect(idle.requests).toHaveLength(1);
   });
 
-  it('leaves others their share, however many idle destinations have something to send', async () => {
+  it('leaves other destinations their share, however many idle destinations have something to send', async () => {
     const scheduler = schedule();
     const [waiting] = busy(scheduler, 10, FIRST_WINDOW).slice(-1);
     for (let round = 0; round < 10; round++) {
@@ -95,7 +95,7 @@ describe('a turn of the event loop', () => {
     expect(waiting?.requests).toHaveLength(FIRST_WINDOW);
   });
 
-  it('begins more of them after a long one, so that a busy application is delivered for, too', async () => {
+  it('begins more requests after a long turn, so that a busy application still delivers', async () => {
     const destinations = busy(schedule(), 100, FIRST_WINDOW);
     const before = begun(destinations);
     jest.advanceTimersByTime(25);
@@ -103,7 +103,7 @@ describe('a turn of the event loop', () => {
     expect(begun(destinations) - before).toBe(100);
   });
 
-  it('begins no more than a certain number of them after the process stood still', async () => {
+  it('begins a limited number of requests after the process stood still', async () => {
     const destinations = busy(schedule(), 100, FIRST_WINDOW);
     const before = begun(destinations);
     jest.advanceTimersByTime(60_000);
@@ -111,16 +111,16 @@ describe('a turn of the event loop', () => {
     expect(begun(destinations) - before).toBe(MOST);
   });
 
-  it('goes to one destination after the other', async () => {
+  it('serves one destination after the other', async () => {
     const destinations = busy(schedule(), LEAST / FIRST_WINDOW + LEAST, FIRST_WINDOW);
-    // Those that came first have sent all they may, and the others, which were idle, one each.
+    // The first destinations have sent all they may. The others, which were idle, have sent one request each.
     const others = destinations.slice(LEAST / FIRST_WINDOW);
     expect(others.map(({ requests }) => requests.length)).toEqual(others.map(() => 1));
     await turn();
     expect(others.map(({ requests }) => requests.length)).toEqual(others.map(() => 2));
   });
 
-  it('gives each destination as much as the others', async () => {
+  it('serves all destinations equally', async () => {
     const destinations = busy(schedule(), 60, 10_000);
     const answered = destinations.map(() => 0);
     for (let round = 0; round < 400; round++) {
@@ -134,7 +134,7 @@ describe('a turn of the event loop', () => {
     expect(Math.max(...answered)).toBeLessThan(1.5 * Math.min(...answered));
   });
 
-  it('has room for no more of those that wait for sockets', async () => {
+  it('has the same limit for destinations that wait for sockets', async () => {
     const SOCKETS = 64;
     const destinations = busy(schedule(SOCKETS), 100, 100, ['https://shared.example.com']);
     while (begun(destinations) < SOCKETS) await turn();
@@ -145,14 +145,14 @@ describe('a turn of the event loop', () => {
     while (begun(destinations) < SOCKETS) await turn();
   });
 
-  it('keeps what is free at an origin for those that have waited for it', async () => {
+  it('keeps free sockets of an origin for the destinations that have waited for them', async () => {
     const SOCKETS = 8;
     const origins = ['https://shared.example.com'];
     const scheduler = schedule(SOCKETS);
     const waiting = busy(scheduler, 2 * SOCKETS, 10, origins);
     await turn();
     expect(begun(waiting)).toBe(SOCKETS);
-    // Others have spent this turn by the time that the sockets are free.
+    // Other destinations have used up this turn by the time the sockets are free.
     busy(scheduler, LEAST, FIRST_WINDOW);
     jest.advanceTimersByTime(TURN_OF_DESTINATION);
     for (const destination of waiting) destination.answer();
@@ -163,11 +163,11 @@ describe('a turn of the event loop', () => {
     expect(begun(waiting)).toBeGreaterThan(0);
   });
 
-  it('gives those that wait for the same sockets as much as others', async () => {
+  it('serves destinations that wait for the same sockets as much as others', async () => {
     const COUNT = 60;
     const scheduler = schedule();
     const together = busy(scheduler, COUNT, 10_000, ['https://shared.example.com']);
-    // Until they have all sockets, so that they wait for each other.
+    // Until these destinations have all sockets, so that they wait for each other.
     while (begun(together) < 64) {
       await turn();
       for (const destination of together) destination.answer(1);
@@ -188,7 +188,7 @@ describe('a turn of the event loop', () => {
     expect(ofTogether).toBeGreaterThan(0.9 * ofAlone);
   });
 
-  it('lets one that is idle have what is kept for such at an origin that another one keeps busy', async () => {
+  it('gives an idle destination the sockets kept for it at an origin that another destination keeps busy', async () => {
     const SOCKETS = 16;
     const origins = ['https://shared.example.com'];
     const scheduler = schedule(SOCKETS);
@@ -207,7 +207,7 @@ describe('a turn of the event loop', () => {
     expect(idle.requests).toHaveLength(1);
   });
 
-  it('goes on to others after one round of those that wait for the same sockets', async () => {
+  it('goes on to others after one round of the destinations that wait for the same sockets', async () => {
     const SOCKETS = 40;
     const scheduler = schedule(SOCKETS);
     const together = busy(scheduler, 2, 10_000, ['https://shared.example.com']);
@@ -224,7 +224,7 @@ describe('a turn of the event loop', () => {
     expect(begun(alone)).toBe(2 * LEAST - together.length);
   });
 
-  it('never begins more requests to an origin than it has sockets, however many destinations wait for it', async () => {
+  it('never begins more requests to an origin than it has sockets, however many destinations wait', async () => {
     const destinations = busy(schedule(8), 200, 20, ['https://shared.example.com']);
     let [most, answered] = [0, 0];
     while (answered < 200 * 20) {
@@ -240,7 +240,7 @@ describe('a turn of the event loop', () => {
     expect(most).toBe(8);
   });
 
-  it('goes on with all that earlier ones have cut off', async () => {
+  it('continues all work that earlier turns have cut off', async () => {
     const budget = new EventLoopBudget();
     const went: string[] = [];
     for (const one of ['first', 'second']) budget.continue(() => went.push(one));
@@ -248,7 +248,7 @@ describe('a turn of the event loop', () => {
     expect(went).toEqual(['first', 'second']);
   });
 
-  it('costs nothing where messages are settled without a request', async () => {
+  it('spends nothing on messages that are settled without a request', async () => {
     const scheduler = schedule();
     const results = scheduler.deliver(
       new TestDestination('down', {}, 'deferred'),
@@ -260,7 +260,7 @@ describe('a turn of the event loop', () => {
     expect(await results).toHaveLength(1_000);
   });
 
-  it('settles all that is held back of a destination at once', async () => {
+  it('settles all messages of a destination at once when they are held back', async () => {
     const scheduler = schedule();
     const down = new TestDestination('down');
     const results = scheduler.deliver(down, messagesOf(1_000), firstAttempt());
@@ -276,7 +276,7 @@ describe('a turn of the event loop', () => {
     expect(settled).toBe(1_000);
   });
 
-  it('begins a request at once whose time has come by a `rateLimit`', async () => {
+  it('begins a request at once when its time under a `rateLimit` has come', async () => {
     const scheduler = schedule();
     const limited = new TestDestination('limited', { rateLimit: 10 });
     void scheduler.deliver(limited, messagesOf(1), firstAttempt());

@@ -6,20 +6,20 @@ import type { ReceivedRequest, ReceiverOptions } from '../support/receiver.js';
 import { until } from '../support/until.js';
 import { destinationsBySource, Stage } from '../support/stage.js';
 
-/** In milliseconds. */
+/** Milliseconds until a slow receiver answers. */
 const ANSWER_TIME = 100;
 const WAITING = 2_000;
-/** For each of several, which together are worked on for seconds. */
+/** Messages for each of several destinations, which take seconds together. */
 const EACH = 1_000;
-/** Requests that each of these has got before their shares are measured, and that all get while they are. */
+/** Requests to each of these destinations before their shares are measured, and to all during the measurement. */
 const BEGUN = 50;
 const MEASURED = 1_500;
 const FRESH = 20;
-/** Between two fresh messages, in milliseconds. */
+/** Milliseconds between two fresh messages. */
 const INTERVAL = 50;
 /**
- * Requests to the slow destination that may overtake a fresh message: a fifth of the line. Behind the line, a
- * message would be overtaken by all of it. Counting requests makes a busy machine no reason to fail.
+ * Requests to the slow destination that may overtake a fresh message: a fifth of the waiting messages. A message behind
+ * all of them would be overtaken by all. Counting requests keeps a busy machine from failing the test.
  */
 const OVERTAKEN = WAITING / 5;
 
@@ -28,7 +28,7 @@ const SLOW: ReceiverOptions = { answer: () => after(ANSWER_TIME) };
 describeServersOrEmbedded('messages that wait for one destination', (backend) => {
   const stage = new Stage();
 
-  it('do not delay those of another one: each of them is sent at once', async () => {
+  it('do not delay messages for another destination, which are sent at once', async () => {
     const slow = await stage.receiver(SLOW);
     const fresh = new FreshMessages(() => slow.requests.length);
     const idle = await stage.receiver({ answer: fresh.answer });
@@ -38,7 +38,7 @@ describeServersOrEmbedded('messages that wait for one destination', (backend) =>
     expect(percentile(await fresh.sendTo(app, 'idle'), 0.9)).toBeLessThan(OVERTAKEN);
   });
 
-  it('leave sockets to another destination of the same origin', async () => {
+  it('leave sockets to another destination at the same origin', async () => {
     const slow: unknown[] = [];
     const fresh = new FreshMessages(() => slow.length);
     const receiver = await stage.receiver({
@@ -55,7 +55,7 @@ describeServersOrEmbedded('messages that wait for one destination', (backend) =>
     expect(percentile(await fresh.sendTo(app, 'idle'), 0.9)).toBeLessThan(OVERTAKEN);
   });
 
-  it('are not in the way of others when their receiver hangs', async () => {
+  it('do not delay other destinations when their receiver hangs', async () => {
     const hanging = await stage.receiver({ answer: () => () => undefined });
     const fresh = new FreshMessages(() => hanging.requests.length);
     const idle = await stage.receiver({ answer: fresh.answer });
@@ -73,7 +73,7 @@ describeServersOrEmbedded('messages that wait for one destination', (backend) =>
       connection: backend.connection,
       shutdownTimeout: 1_000,
       flushAfter: 10,
-      // As many as there are requests to a destination at first.
+      // As many as a destination has requests at first.
       connections: 4,
       sources: Object.keys(urls).map((name) => ({ name, writeKey: name })),
       webhooks: Object.entries(urls).map(([id, own]) => ({
@@ -91,16 +91,16 @@ describeServersOrEmbedded('messages that wait for one destination', (backend) =>
     await until(() => shared.requests.filter(({ url }) => url === '/idle').length === FRESH || undefined);
   });
 
-  it('share the work fairly with those of other slow destinations', async () => {
+  it('get a fair share of the work beside messages for other slow destinations', async () => {
     let answer: () => void = () => undefined;
     const haveBegun = new Promise<void>((resolve) => (answer = resolve));
     const slow: ReceiverOptions = { answer: () => haveBegun.then(() => after(ANSWER_TIME)) };
     const receivers = await Promise.all(Array.from({ length: 5 }, () => stage.receiver(slow)));
     const urls = receivers.map((receiver, index): [string, string] => [`slow-${index}`, receiver.url()]);
     const app = await appFor(stage, backend, Object.fromEntries(urls));
-    // One after the other, so that whoever works from the front serves the first alone.
+    // One destination after the other, so that a process that works from the front would serve only the first.
     for (const [name] of urls) await fill(app, name, EACH);
-    // Otherwise the first ones may run dry before they are measured, where filling takes long.
+    // Otherwise the first destinations might run dry before they are measured if filling takes long.
     await Promise.all(receivers.map((receiver) => receiver.received(1)));
     answer();
     const served = (): number[] => receivers.map(({ requests }) => requests.length);
@@ -109,13 +109,13 @@ describeServersOrEmbedded('messages that wait for one destination', (backend) =>
     await until(() => (sum(served()) - sum(before) >= MEASURED ? true : undefined));
     const counts = served().map((count, index) => count - (before[index] ?? 0));
     const behind = counts.filter((count) => count <= 0.5 * Math.max(...counts));
-    // If it fails, these tell who was served when.
+    // If the test fails, these numbers show who was served when.
     const shares = { before: String(before), counts: String(counts) };
     expect({ ...shares, behind }).toEqual({ ...shares, behind: [] });
   });
 });
 
-/** Each destination has a source of its name. */
+/** Starts an application in which each destination has a source of its name. */
 function appFor(stage: Stage, backend: Backend, urls: Record<string, string>): Promise<AnalyticsApp> {
   return stage.app({
     connection: backend.connection,
@@ -130,13 +130,13 @@ async function fill(app: AnalyticsApp, source: string, count = WAITING): Promise
   await app.analytics.flush();
 }
 
-/** Messages to an idle destination, and how many requests to another one overtook each of them. */
+/** Messages to an idle destination, with the number of requests to another destination that overtook each of them. */
 class FreshMessages {
   private readonly begun = new Map<string, number>();
   private readonly overtaken: number[] = [];
   private allArrived: () => void = () => undefined;
 
-  /** @param others requests that the other destination has got so far */
+  /** @param others returns the number of requests that the other destination has got so far */
   constructor(private readonly others: () => number) {}
 
   readonly answer = ({ headers }: ReceivedRequest): number => {
@@ -146,7 +146,7 @@ class FreshMessages {
     return 200;
   };
 
-  /** Sends them now and then, and resolves when all have arrived. */
+  /** Sends the messages at intervals. Resolves when all have arrived. */
   async sendTo(app: AnalyticsApp, source: string): Promise<number[]> {
     const arrived = new Promise<void>((resolve) => (this.allArrived = resolve));
     for (let n = 0; n < FRESH; n++) {

@@ -8,13 +8,13 @@ const MESSAGES = 200;
 describeAnyServer('ten destinations of which two hang', (backend) => {
   const stage = new Stage();
 
-  it('deliver everything to the other eight while those two still hang', async () => {
+  it('deliver everything to the other eight while the two still hang', async () => {
     const hanging = await Promise.all([0, 1].map(() => stage.receiver({ answer: () => () => undefined })));
     const living = await Promise.all(Array.from({ length: DESTINATIONS - 2 }, () => stage.receiver()));
     const app = await stage.app({
       connection: backend.connection,
       shutdownTimeout: 1_000,
-      // Longer than the test: what hangs does so to its end.
+      // Longer than the test, so that the hanging requests last to its end.
       webhooks: [...hanging, ...living].map((receiver, index) =>
         webhooksTo(receiver, { id: `destination-${index}`, timeout: 60_000 }),
       ),
@@ -31,7 +31,7 @@ describeAnyServer('ten destinations of which two hang', (backend) => {
 describeAnyServer('as many hanging destinations as could take all jobs in hand', (backend) => {
   const stage = new Stage();
 
-  it('leave places to another one', async () => {
+  it('leave places to another destination', async () => {
     const hanging = await stage.receiver({ answer: () => () => undefined });
     const healthy = await stage.receiver();
     const names = Array.from({ length: 20 }, (_, index) => `hanging-${index}`);

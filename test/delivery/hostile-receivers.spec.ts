@@ -104,7 +104,7 @@ const HOSTILE: Record<string, { answer: Answer; came: { class: string; status?: 
 describeAnyServer('delivery to hostile receivers', (backend) => {
   const stage = new Stage();
 
-  it('settles each as what it did, and reaches the good one beside them', async () => {
+  it('settles each message by what its receiver did, and reaches a good receiver beside them', async () => {
     const good = await stage.receiver();
     const names = Object.keys(HOSTILE);
     const webhooks = await Promise.all(

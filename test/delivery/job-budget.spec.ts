@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { JobBudget, type JobPlace } from '../../src/delivery/job-budget.js';
 
-/** Room for any number of jobs, and for eight of the largest, in characters. */
+/** Room for any number of jobs, and for eight jobs of the largest size, in characters. */
 const LARGE = Infinity;
 const SMALL = 8 * 2 ** 19;
 
@@ -9,9 +9,9 @@ interface TestWorker {
   concurrency: number;
 }
 
-/** Looks of a worker for a job, which the test ends. */
+/** Searches of a worker for a job, which the test ends. */
 class Looks {
-  /** Asked of the queue, and not answered. */
+  /** Requests to the queue that are not answered yet. */
   readonly asked: (() => void)[] = [];
 
   constructor(
@@ -38,7 +38,7 @@ describe('the jobs of a process', () => {
     return workers;
   };
 
-  it('are divided among its workers: a part is kept for each one, and any may have the rest', () => {
+  it('are divided among its workers: each worker has a reserved part, and any worker may have the rest', () => {
     const budget = new JobBudget(64, LARGE);
     const [busy = { concurrency: 0 }, idle] = workersOf(budget, 2);
     expect([busy.concurrency, idle?.concurrency]).toEqual([56, 56]);
@@ -58,7 +58,7 @@ describe('the jobs of a process', () => {
     expect(looks.asked).toHaveLength(16);
   });
 
-  it('are not looked for while as many are put back', async () => {
+  it('are not looked for while sixteen or more are being put back', async () => {
     const budget = new JobBudget(512, LARGE);
     const [worker = { concurrency: 0 }] = workersOf(budget, 1);
     const looks = new Looks(budget, worker);
@@ -74,7 +74,7 @@ describe('the jobs of a process', () => {
     expect(looks.asked).toHaveLength(2);
   });
 
-  it('are not read while some wait to be begun, or while as many are put back', async () => {
+  it('are not read while some wait to begin, or while sixteen or more are being put back', async () => {
     const budget = new JobBudget(512, LARGE);
     const [worker = { concurrency: 0 }] = workersOf(budget, 1);
     const jobs = Array.from({ length: 20 }, (_, n) => ({ n }));
@@ -82,9 +82,9 @@ describe('the jobs of a process', () => {
     expect(worker.concurrency).toBe(512);
     await budget.look(worker, () => Promise.resolve(jobs[1]));
     await budget.look(worker, () => Promise.resolve(undefined));
-    // BullMQ takes no more than that, and has two already.
+    // BullMQ takes no more than its concurrency, and has two jobs already.
     expect(worker.concurrency).toBe(1);
-    // It may fail a job without beginning it.
+    // BullMQ may fail a job without beginning it.
     budget.ended(worker, jobs[1]);
     expect(worker.concurrency).toBe(512);
     const places = jobs.map((job) => budget.take(worker, job));
@@ -94,7 +94,7 @@ describe('the jobs of a process', () => {
     expect(worker.concurrency).toBe(512);
   });
 
-  it('are looked for while others are delivered, and in one partition whatever goes on in another', () => {
+  it('are looked for while others are delivered, and in one partition independently of another', () => {
     const budget = new JobBudget(512, LARGE);
     const [busy = { concurrency: 0 }, idle = { concurrency: 0 }] = workersOf(budget, 2);
     for (let n = 0; n < 100; n++) budget.take(busy);
@@ -104,7 +104,7 @@ describe('the jobs of a process', () => {
     expect([ofBusy.asked.length, ofIdle.asked.length]).toEqual([16, 1]);
   });
 
-  it('are not looked for while as many of the largest as there is room for wait for their turn', async () => {
+  it('are not looked for while waiting jobs could fill the room for the largest jobs', async () => {
     const budget = new JobBudget(512, SMALL);
     const [worker = { concurrency: 0 }] = workersOf(budget, 1);
     const looks = new Looks(budget, worker);
@@ -119,7 +119,7 @@ describe('the jobs of a process', () => {
     expect(looks.asked).toHaveLength(2);
   });
 
-  it('come with the end of others, as far as there is room for the largest', async () => {
+  it('are taken when others end, as far as there is room for the largest jobs', async () => {
     const budget = new JobBudget(512, SMALL);
     const [worker = { concurrency: 0 }] = workersOf(budget, 1);
     const jobs = Array.from({ length: 20 }, (_, n) => ({ n }));
@@ -146,7 +146,7 @@ describe('the jobs of a process', () => {
     expect(await isWantedNow()).toBe(true);
     await budget.end(worker, true, () => Promise.resolve(jobs[8]));
     expect(await isWantedNow()).toBe(false);
-    // BullMQ may fail one without beginning it.
+    // BullMQ may fail a job without beginning it.
     budget.ended(worker, jobs[1]);
     expect(await isWantedNow()).toBe(true);
   });

@@ -8,12 +8,12 @@ import { Stage, webhooksTo } from '../support/stage.js';
 import { until } from '../support/until.js';
 
 const DESTINATIONS = 100;
-/** The job holds a body for each of them: 508 KB. */
+/** The job holds a body for each destination: 508 KB. */
 const JOB_BYTES = 508_000;
 const MOST_WRITTEN = 2_000_000;
 const MESSAGES = 100;
 const FAILURES_UNTIL_DOWN = 5;
-/** Between two receivers' answers, in milliseconds. */
+/** Milliseconds between the answers of two receivers. */
 const INTERVAL = 30;
 
 describeRedis('the writes of a job', () => {
@@ -35,7 +35,7 @@ describeRedis('the writes of a job', () => {
     return Number(/total_net_input_bytes:(\d+)/.exec(stats)?.[1]);
   }
 
-  it('that many destinations share are few, although each answers at another time', async () => {
+  it('are few if many destinations share the job, although each answers at another time', async () => {
     const receivers = await Promise.all(
       Array.from({ length: DESTINATIONS }, (_, index) =>
         stage.receiver({
@@ -63,14 +63,14 @@ describeRedis('the writes of a job', () => {
 
     expect((await bytesWritten()) - before).toBeLessThan(MOST_WRITTEN);
     expect(receivers.map(({ requests }) => requests.length)).toEqual(receivers.map(() => 1));
-    // Each is told once, also one that is answered while the queue is told of others.
+    // Each destination is reported once, even if it answers while the outcomes of others are written.
     expect(told.map(({ destination }) => destination).sort()).toEqual(
       receivers.map((_, index) => `d${index}`).sort(),
     );
   });
 
-  it('that is put off because its URL is down hold nothing of its messages', async () => {
-    // A URL that may soon be asked again would be, with the first of the messages.
+  it('hold none of its messages if the job is put off because its URL is down', async () => {
+    // With a shorter wait, the URL would soon be asked again with the first of the messages.
     const receiver = await stage.receiver({
       answer: () => ({ status: 503, headers: { 'retry-after': '600' } }),
     });

@@ -6,11 +6,11 @@ import { destinationsBySource, Stage } from '../support/stage.js';
 
 /** Close to the limit of 32 KB. */
 const TEXT = 'x'.repeat(30_000);
-/** Megabytes that the process may use for its objects: as in a container with 256 MB. */
+/** Heap limit in megabytes, as in a container with 256 MB. */
 const HEAP = 128;
 /** Messages to another destination, one after the other. */
 const QUICK = 5;
-/** In milliseconds. */
+/** Milliseconds until the slow receiver answers. */
 const ANSWER_TIME = 300;
 
 describeRedis('a backlog of large messages', () => {
@@ -22,12 +22,12 @@ describeRedis('a backlog of large messages', () => {
   });
   afterEach(() => server.dispose());
 
-  // Each partition has jobs of its own on their way.
+  // Each partition has its own jobs under way.
   it.each([
     { count: 20, each: 200, partitions: 1 },
     { count: 100, each: 50, partitions: 8 },
   ])(
-    'for $count slow destinations, on $partitions partitions, ends no process with little memory, which goes on to deliver to others',
+    'for $count slow destinations, on $partitions partitions, does not exhaust a process with little memory, which still delivers to others',
     async ({ count, each, partitions }) => {
       const slow = await stage.receiver({
         answer: () => new Promise((resolve) => setTimeout(resolve, ANSWER_TIME, 200)),

@@ -11,7 +11,7 @@ const MEGABYTE = 1_000_000;
 describeServersOrEmbedded('a receiver that refuses each message with a long answer', (backend) => {
   const stage = new Stage();
 
-  it.each(['"', '\\', '\u0007', '🚀'])('of many %j leaves the job small', async (character) => {
+  it.each(['"', '\\', '\u0007', '🚀'])('made of many %j leaves the job small', async (character) => {
     const body = character.repeat(1024);
     const receiver = await stage.receiver({ answer: [{ status: 400, body }] });
     const urls = Array.from({ length: URLS }, (_, n) => receiver.url(`/${n}`));
@@ -31,7 +31,7 @@ describeServersOrEmbedded('a receiver that refuses each message with a long answ
     }
   });
 
-  it('keeps the answer whole where one message is refused', async () => {
+  it('has its answer kept whole if it refuses a single message', async () => {
     const body = '"'.repeat(1024);
     const receiver = await stage.receiver({ answer: [{ status: 400, body }] });
     const app = await stage.app({ connection: backend.connection, webhooks: webhooksTo(receiver) });

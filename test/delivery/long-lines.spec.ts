@@ -6,10 +6,10 @@ import type { Receiver } from '../support/receiver.js';
 import { destinationsBySource, Stage } from '../support/stage.js';
 import { until } from '../support/until.js';
 
-/** In jobs of 200. */
+/** Waiting messages, in jobs of 200. */
 const WAITING = 20_000;
 const JOBS = WAITING / 200;
-/** Enough to be counted over several pages of jobs. */
+/** Enough messages to be counted over several pages of jobs. */
 const COUNTED = 4_000;
 
 describeServersOrEmbedded('a long line of messages for one destination', (backend) => {
@@ -25,7 +25,7 @@ describeServersOrEmbedded('a long line of messages for one destination', (backen
     };
   }
 
-  /** An application whose queue holds the line and delivers nothing. */
+  /** Starts an application whose queue holds the waiting messages and delivers nothing. */
   async function standing(waiting: number, busy: Receiver, idle: Receiver): Promise<AnalyticsApp> {
     const app = await stage.app(optionsFor(busy, idle));
     await app.queue.pause();
@@ -40,7 +40,7 @@ describeServersOrEmbedded('a long line of messages for one destination', (backen
     return waiting + prioritized;
   };
 
-  it('is not sorted through before a process that starts sends those for others', async () => {
+  it('is not sorted through before a starting process sends messages for other destinations', async () => {
     const busy = await stage.receiver({ answer: () => () => undefined });
     const idle = await stage.receiver();
     const before = await standing(WAITING, busy, idle);

@@ -16,13 +16,13 @@ import { until } from '../support/until.js';
 const MESSAGE = { id: 'm1', body: '{"type":"track"}', outcomes: [] };
 const BATCH = { destination: 'crm', source: 'default', messages: [MESSAGE] };
 
-/** What another program may write in the place of a job's data. */
+/** Text that another program may write in place of a job's data. */
 const NO_JSON = '<batches/>';
 
-/** More than enough for what fails at once, in milliseconds. */
+/** Milliseconds, more than enough for jobs that fail at once. */
 const PATIENCE = 8_000;
 
-/** What anybody may add to the queue, by what is wrong with it. */
+/** Data that any program may add to the queue, by its fault. */
 const GARBAGE: Record<string, unknown> = {
   null: null,
   'a text': 'hello',
@@ -51,7 +51,7 @@ const GARBAGE: Record<string, unknown> = {
 describeServersOrEmbedded('a job that no client has written', (backend) => {
   const stage = new Stage();
 
-  /** Has an application work on these jobs, until none of them waits or the patience is over. */
+  /** Starts an application with these jobs, and waits until none of them is left to do or the patience is over. */
   async function workOn(jobs: Record<string, unknown>, receiver?: Receiver): Promise<AnalyticsApp> {
     const app = await stage.app({
       connection: backend.connection,
@@ -59,7 +59,7 @@ describeServersOrEmbedded('a job that no client has written', (backend) => {
       unknownJobTimeout: 0,
     });
     for (const [name, data] of Object.entries(jobs)) {
-      // The types forbid what this is about.
+      // The types forbid the data that this test is about.
       await app.queue.add(name, data as BatchJobData, { attempts: 1_000, backoff: 60_000 });
     }
     await within(PATIENCE, app.settled());
@@ -75,7 +75,7 @@ describeServersOrEmbedded('a job that no client has written', (backend) => {
     expect(await app.queue.getDelayedCount()).toBe(0);
   });
 
-  it('is listed as what it is, and harms neither the counts nor a replay', async () => {
+  it('is listed with its error, and affects neither the counts nor a replay', async () => {
     const app = await workOn(GARBAGE);
     const deliveries = app.context.get(DeliveriesService);
     const broken = Object.keys(GARBAGE).length;
@@ -90,7 +90,7 @@ describeServersOrEmbedded('a job that no client has written', (backend) => {
     expect(typeof (await deliveries.replay({ destination: 'crm', error: 'INVALID_JOB' }))).toBe('number');
   });
 
-  it('is told in a line that names the job and quotes none of it', async () => {
+  it('is logged in one line that names the job but quotes none of it', async () => {
     const app = await workOn({ broken: { v: 2, batches: [{ ...BATCH, messages: 'secret' }] } });
     const [line, ...others] = app.log.errors;
     expect(others).toEqual([]);
@@ -98,7 +98,7 @@ describeServersOrEmbedded('a job that no client has written', (backend) => {
     expect(line).not.toMatch(/secret/);
   });
 
-  it('keeps no other message from its destination', async () => {
+  it('does not hold back other messages for its destination', async () => {
     const receiver = await stage.receiver();
     const app = await workOn(GARBAGE, receiver);
     const messageId = app.analytics.track({ userId: 'u1', event: 'Sound' });
@@ -121,7 +121,7 @@ describeRedis('a job whose data is not JSON', () => {
   });
   afterAll(() => server.dispose());
 
-  /** Starts an application with such a job in a queue that is paused, and resolves to both. */
+  /** Starts an application with such a job in a paused queue. Resolves to both. */
   async function appWithJob(
     connection: string,
     receiver: Receiver,
@@ -140,7 +140,7 @@ describeRedis('a job whose data is not JSON', () => {
     return { app, jobId };
   }
 
-  it('fails for good at once, is listed as what it is, and keeps no other message from its destination', async () => {
+  it('fails for good at once, is listed with its error, and does not hold back other messages', async () => {
     const receiver = await stage.receiver();
     const { app, jobId } = await appWithJob(server.url(1), receiver);
     const deliveries = app.context.get(DeliveriesService);
@@ -161,7 +161,7 @@ describeRedis('a job whose data is not JSON', () => {
     expect(app.log.errors).toEqual([expect.stringMatching(/^error: Expected `data` of the job/)]);
   });
 
-  it('does not keep the messages that wait from being counted', async () => {
+  it('does not prevent the count of waiting messages', async () => {
     const { app } = await appWithJob(server.url(2), await stage.receiver());
     await app.queue.add('batch', { v: 2, batches: [BATCH] });
     const { storage, jobStorage } = app.context.get<QueueBackend>(QUEUE_BACKEND);

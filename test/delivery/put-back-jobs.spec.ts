@@ -13,7 +13,7 @@ it('The parts of a batch that had its turn come before other jobs, in order, how
   putBack.add(jobs('older', 95), true);
   putBack.add(jobs('part', 7), true);
   const promoted = putBack.promote(1_000, 1_000, Date.now(), () => false);
-  // No more than a hundred are gone through at each division.
+  // Each division goes through at most a hundred jobs.
   const inOrder = [...jobs('part', 5), ...jobs('older', 95), ...jobs('whole', 3)].map(({ key }) => key);
   expect(promoted).toEqual([...inOrder, 'part5', 'part6']);
 });

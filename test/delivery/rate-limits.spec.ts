@@ -23,12 +23,12 @@ import { until } from '../support/until.js';
 
 const isEmbedded = (connection: TestConnection): boolean => typeof connection !== 'string';
 
-/** The largest number of requests within any time of this length, in milliseconds. */
+/** Returns the largest number of requests within any period of this length, in milliseconds. */
 function mostWithin(times: readonly number[], length: number): number {
   return Math.max(...times.map((start) => times.filter((at) => at >= start && at < start + length).length));
 }
 
-/** How often the jobs that are put back now have been taken from the queue. */
+/** Resolves to how often the jobs that are put back now have been taken from the queue. */
 async function timesTaken({ queue }: AnalyticsApp): Promise<number> {
   const jobs = await queue.getDelayed();
   return jobs.reduce((sum, { attemptsStarted }) => sum + attemptsStarted, 0);
@@ -49,7 +49,7 @@ describeServersOrEmbedded('the `rateLimit` of a destination', (backend) => {
     return stage.app({ connection: backend.connection, ...options });
   }
 
-  /** A receiver that notes when requests come. */
+  /** Starts a receiver that records the times of its requests. */
   async function receive(): Promise<{ receiver: Receiver; times: number[] }> {
     const times: number[] = [];
     const receiver = await stage.receiver({
@@ -68,12 +68,12 @@ describeServersOrEmbedded('the `rateLimit` of a destination', (backend) => {
     await app.analytics.flush();
   }
 
-  it('holds over all processes, and each message still comes once', async () => {
+  it('applies to all processes together, and lets each message arrive once', async () => {
     const { connection } = backend;
     const { receiver, times } = await receive();
     const webhooks = (name: string): WebhooksOptions =>
       webhooksTo(receiver, { rateLimit: 20, headers: { 'X-Process': name } });
-    // Nobody else can open the embedded database.
+    // No other process can open the embedded database.
     const names = isEmbedded(connection) ? [] : ['one', 'two'];
     const app = await start({ webhooks: webhooks('own'), worker: names.length === 0 });
     children = await Promise.all(
@@ -102,7 +102,7 @@ describeServersOrEmbedded('the `rateLimit` of a destination', (backend) => {
     expect(mostWithin(times, 2_000)).toBeLessThanOrEqual(2 * 20 * 1.2);
   });
 
-  it('may be any number, so that the time between two messages is no whole number of milliseconds', async () => {
+  it('may be a fraction, so that the time between two messages is not a whole number of milliseconds', async () => {
     const { receiver } = await receive();
     const app = await start({ webhooks: webhooksTo(receiver, { rateLimit: 0.7 }) });
     await track(app, messageIds('uneven', 3));
@@ -110,7 +110,7 @@ describeServersOrEmbedded('the `rateLimit` of a destination', (backend) => {
     expect(receivedIds(receiver)).toEqual(messageIds('uneven', 3));
   });
 
-  it('loses no message that has the id of another one', async () => {
+  it('loses no message that has the same id as another message', async () => {
     const { receiver } = await receive();
     const app = await start({ webhooks: webhooksTo(receiver, { rateLimit: 0.5 }) });
     const timestamp = new Date();
@@ -121,12 +121,12 @@ describeServersOrEmbedded('the `rateLimit` of a destination', (backend) => {
     expect(eventsIn(await receiver.received(3))).toEqual(['One', 'Two', 'Two']);
   });
 
-  it('holds back nobody else, however many destinations wait for theirs', async () => {
+  it('does not hold back other destinations, however many destinations wait for their limits', async () => {
     const limited = await receive();
     const other = await receive();
     const slow = messageIds('slow', 40).map((id) => webhooksTo(limited.receiver, { id, rateLimit: 0.1 }));
     const app = await start({
-      // 32 jobs in hand, fewer than there are destinations that wait.
+      // 32 jobs in hand, fewer than the waiting destinations.
       concurrency: 1,
       webhooks: [...slow, webhooksTo(other.receiver, { id: 'other' })],
     });
@@ -138,7 +138,7 @@ describeServersOrEmbedded('the `rateLimit` of a destination', (backend) => {
     expect(limited.receiver.requests.length).toBeLessThan(40 * 25);
   });
 
-  it('holds back no other one either that has a limit, and time', async () => {
+  it('does not hold back another destination that has a higher limit', async () => {
     const limited = await receive();
     const other = await receive();
     const slow = messageIds('slow', 40).map((id) => webhooksTo(limited.receiver, { id, rateLimit: 0.1 }));
@@ -148,30 +148,31 @@ describeServersOrEmbedded('the `rateLimit` of a destination', (backend) => {
     });
     for (let round = 0; round < 5; round++)
       await track(app, messageIds(`limited-${round}`, 5), { other: false });
-    // They send one each every ten seconds, all at about the same time. Then their places are taken again.
+    // The slow destinations send one message each every ten seconds, all at about the same time. Then their places are
+    // taken again.
     await limited.receiver.received(80);
     for (const id of messageIds('other', 3)) {
       const arrived = other.receiver.received(other.receiver.requests.length + 1);
       await track(app, [id], { All: false, other: true });
       await arrived;
     }
-    // Before half of them have had their next turn.
+    // Before half of the slow destinations have had their next turn.
     expect(limited.receiver.requests.length).toBeLessThan(100);
   });
 
-  it('lets what waits for it lie in the queue, even if nothing is retried', async () => {
+  it('leaves waiting messages in the queue, even if nothing is retried', async () => {
     const waiting = 300;
     const { receiver } = await receive();
     const app = await start({ webhooks: webhooksTo(receiver, { rateLimit: 0.1, retryWindow: 0 }) });
     for (const id of messageIds('waiting', waiting)) await track(app, [id]);
-    // All but those in hand.
+    // All messages but those in hand.
     await until(async () => ((await app.queue.getDelayedCount()) >= waiting - 5 ? true : undefined));
     const before = await timesTaken(app);
     await new Promise((resolve) => setTimeout(resolve, 3_000));
     expect((await timesTaken(app)) - before).toBeLessThan(waiting / 4);
   });
 
-  it('sends a batch as a whole before the next one, and divides none before its turn', async () => {
+  it('sends all of a batch before the next batch, and divides no batch before its turn', async () => {
     const { receiver } = await receive();
     const app = await start({ webhooks: webhooksTo(receiver, { rateLimit: 1 }) });
     await app.queue.pause();
@@ -181,11 +182,11 @@ describeServersOrEmbedded('the `rateLimit` of a destination', (backend) => {
     await receiver.received(10);
     const touched = new Set(receivedIds(receiver).map((id) => id.split('-')[0]));
     expect(touched.size).toBeLessThanOrEqual(3);
-    // Each of those is a few jobs by now.
+    // Each of these batches is a few jobs by now.
     expect(await app.queue.getJobCountByTypes('waiting', 'active', 'delayed')).toBeLessThan(35);
   });
 
-  it('loses nothing when the application shuts down while messages wait for it', async () => {
+  it('loses no message if the application shuts down while messages wait', async () => {
     const { receiver } = await receive();
     const ids = messageIds('kept', 60);
     const app = await start({ webhooks: webhooksTo(receiver, { rateLimit: 5 }), shutdownTimeout: 1_000 });
@@ -200,7 +201,7 @@ describeServersOrEmbedded('the `rateLimit` of a destination', (backend) => {
     expect(receiver.requests).toHaveLength(60);
   });
 
-  it('is a field of destinations at run time, and a change of it holds for what waits', async () => {
+  it('can be set for destinations at run time, and a change applies to waiting messages', async () => {
     const { receiver } = await receive();
     const app = await start({ destinations: { allowPrivateNetwork: true, encryptionKey: false } });
     const destinations = app.context.get(DestinationsService);
@@ -224,7 +225,7 @@ describeServersOrEmbedded('the `rateLimit` of a destination', (backend) => {
     });
   });
 
-  it('waits for no time that was reserved for a lower one', async () => {
+  it('does not wait for a time that was reserved under a lower limit', async () => {
     const { receiver } = await receive();
     const app = await start({ destinations: { allowPrivateNetwork: true, encryptionKey: false } });
     const destinations = app.context.get(DestinationsService);
@@ -236,7 +237,7 @@ describeServersOrEmbedded('the `rateLimit` of a destination', (backend) => {
     const changedAt = performance.now();
     await destinations.update(id, { rateLimit: 100 });
     await receiver.received(10);
-    // The second message would be due after 20 seconds, and the third one after 40.
+    // The second message would be due after 20 seconds, and the third after 40.
     expect(performance.now() - changedAt).toBeLessThan(10_000);
   });
 });
@@ -252,7 +253,7 @@ describeBackend('the store of rate limits', (backend) => {
   });
   afterEach(() => opened.close());
 
-  it('gives the same time to nobody twice', async () => {
+  it('never reserves the same time twice', async () => {
     const length = 100_000;
     const waits = await Promise.all(Array.from({ length: 20 }, () => store.reserve('one', length)));
     const inOrder = waits.sort((a, b) => a - b);
@@ -261,7 +262,7 @@ describeBackend('the store of rate limits', (backend) => {
     expect(inOrder.map((wait) => Math.round((wait - first) / length))).toEqual([...inOrder.keys()]);
   });
 
-  /** Sends a message under each limit. Of the first one, a message takes 100 seconds. */
+  /** Sends a message under each limit. Under the first limit, a message takes 100 seconds. */
   async function changeLimits(ofBudget: RateLimitStore): Promise<void> {
     let resume: () => void = () => undefined;
     const budget = new RateBudget(ofBudget, 'one', () => {
@@ -272,21 +273,21 @@ describeBackend('the store of rate limits', (backend) => {
     }
   }
 
-  it('keeps nothing of a limit that has changed, however often somebody changes it', async () => {
+  it('keeps no data of former limits, however often the limit changes', async () => {
     await changeLimits(store);
     for (const former of ['one 0.01', 'one 100']) {
       await until(async () => ((await store.reserve(former, 0)) <= 0 ? true : undefined));
     }
   });
 
-  it('holds nothing up until a former limit is forgotten', async () => {
+  it('does not wait until a former limit is forgotten', async () => {
     await changeLimits({
       reserve: (destination, milliseconds) => store.reserve(destination, milliseconds),
       forget: () => new Promise(() => undefined),
     });
   });
 
-  it('has a time for each destination', async () => {
+  it('reserves times for each destination separately', async () => {
     await store.reserve('one', 100_000);
     expect(await store.reserve('other', 100_000)).toBeLessThanOrEqual(0);
   });
@@ -295,7 +296,7 @@ describeBackend('the store of rate limits', (backend) => {
 describeServers('the store of rate limits', (backend) => {
   const HOUR = 3_600_000;
 
-  /** What it has stored looks as if the clock of its server had been set back by an hour since. */
+  /** Changes the stored times as if the clock of the server had been set back by an hour since. */
   async function setBackClock({ storage }: QueueBackend): Promise<unknown> {
     if (storage.kind === 'postgres') {
       return storage.pool.query(
@@ -311,7 +312,7 @@ describeServers('the store of rate limits', (backend) => {
     return storage.client.eval(script, 1, 'nestjs-analytics:rates:one', HOUR);
   }
 
-  it('goes on where it was when the clock of its server is set back', async () => {
+  it('continues after the reserved times when the clock of its server is set back', async () => {
     const opened = await openBackend(backend.connection);
     const store = await createRateLimitStore(opened, false);
     const length = 100_000;

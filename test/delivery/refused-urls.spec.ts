@@ -10,15 +10,15 @@ import { RedisServer } from '../support/redis-server.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 import { until } from '../support/until.js';
 
-/** Delays are short: a message is first retried after 35 ms. */
+/** Retry window with short delays: the first retry of a message comes after 35 ms. */
 const RETRY_WINDOW = 100_000;
-/** A URL that is down is asked again after a second. */
+/** The answer of a URL that is down, which asks for another request after a second. */
 const DOWN: Answer = { status: 503, headers: { 'retry-after': '1' } };
 const FAILURES_UNTIL_DOWN = 5;
 /** Requests to a URL that is down while messages wait for it. */
 const PROBES = 3;
 const WAITING = messageIds('waiting', 20);
-/** Of Redis, in the second between two of those requests. Jobs in a loop would make tens of thousands. */
+/** Redis commands in the second between two of those requests. Jobs in a loop would make tens of thousands. */
 const MOST_COMMANDS = 2_000;
 
 /** The id of each request, sorted. */
@@ -26,7 +26,7 @@ function idsOf({ requests }: Receiver): string[] {
   return requests.map(({ headers }) => String(headers['webhook-id'])).sort();
 }
 
-/** Each message becomes a job of its own. */
+/** Tracks each message in a job of its own. */
 async function track(app: AnalyticsApp, ids: readonly string[], tenant?: string): Promise<void> {
   const analytics = tenant === undefined ? app.analytics : app.analytics.tenant(tenant);
   for (const messageId of ids) {
@@ -35,7 +35,7 @@ async function track(app: AnalyticsApp, ids: readonly string[], tenant?: string)
   }
 }
 
-/** Tracks until a URL has gone down. */
+/** Tracks messages until a URL has gone down. */
 async function whenDown(app: AnalyticsApp, tenant?: string): Promise<void> {
   const { endpoints$ } = app.context.get(DeliveriesService);
   const down = firstValueFrom(endpoints$.pipe(filter(({ type }) => type === 'down')));
@@ -43,7 +43,7 @@ async function whenDown(app: AnalyticsApp, tenant?: string): Promise<void> {
   await down;
 }
 
-describeAnyServer('messages that one URL has refused while another one is down', (backend) => {
+describeAnyServer('messages that one URL has refused while another URL is down', (backend) => {
   const stage = new Stage();
   let refusing: Receiver;
   let other: Receiver;
@@ -65,7 +65,7 @@ describeAnyServer('messages that one URL has refused while another one is down',
     });
   }
 
-  /** Messages wait for the URL that is down, for so long that it was asked several times. */
+  /** Tracks messages that wait for the URL that is down, until it was asked several times. */
   async function wait(app: AnalyticsApp, tenant?: string): Promise<void> {
     await whenDown(app, tenant);
     await track(app, WAITING, tenant);
@@ -75,10 +75,10 @@ describeAnyServer('messages that one URL has refused while another one is down',
   const ofWaiting = (receiver: Receiver): string[] =>
     idsOf(receiver).filter((id) => id.startsWith('waiting'));
 
-  it('are not sent there again, and go to the other one when it is up', async () => {
+  it('are not sent to the first URL again, and go to the other URL when it is up', async () => {
     const app = await start();
     await wait(app);
-    // Others of the destination go on meanwhile.
+    // Other messages for the destination go on meanwhile.
     const taken = messageIds('taken', 20);
     await track(app, taken);
     await until(() =>
@@ -91,7 +91,7 @@ describeAnyServer('messages that one URL has refused while another one is down',
     expect(await app.context.get(DeliveriesService).counts()).toMatchObject({ failed: 0 });
   });
 
-  it('have failed for good when the other one refuses them as well, each with both answers', async () => {
+  it('fail for good when the other URL refuses them as well, with both answers', async () => {
     const app = await start();
     await wait(app);
     answerOfOther = 410;
@@ -104,7 +104,7 @@ describeAnyServer('messages that one URL has refused while another one is down',
     expect(ofWaiting(refusing)).toEqual([...WAITING].sort());
   });
 
-  it('are told as retried, with the answer of the one that has refused them', async () => {
+  it('are reported as retried, with the answer of the URL that has refused them', async () => {
     answerOfOther = { status: 503, headers: { 'retry-after': '60' } };
     const app = await start();
     await whenDown(app);
@@ -114,7 +114,7 @@ describeAnyServer('messages that one URL has refused while another one is down',
     expect(await told).toMatchObject({ class: 'retry', outcomes: [{ status: 404 }] });
   });
 
-  it('wait for those that are left of five, and are delivered when one of these takes them', async () => {
+  it('wait for the remaining URLs of five, and are delivered when one of these takes them', async () => {
     const alsoRefusing = await stage.receiver({ answer: [301] });
     const down = await Promise.all([0, 1].map(() => stage.receiver({ answer: [DOWN] })));
     const urls = [refusing, ...down, alsoRefusing, other];
@@ -127,7 +127,7 @@ describeAnyServer('messages that one URL has refused while another one is down',
     expect(await app.context.get(DeliveriesService).counts()).toMatchObject({ failed: 0 });
   });
 
-  it('have failed for good when the one that is down is removed', async () => {
+  it('fail for good when the URL that is down is removed', async () => {
     const app = await start({ destinations: { allowPrivateNetwork: true }, webhooks: [] });
     const destinations = app.context.get(DestinationsService);
     const urls = [refusing.url(), other.url()];
@@ -141,7 +141,7 @@ describeAnyServer('messages that one URL has refused while another one is down',
   });
 });
 
-describeRedis('while messages that one URL has refused wait for another one', () => {
+describeRedis('Redis, while refused messages wait for another URL', () => {
   const stage = new Stage();
   let server: RedisServer;
   let admin: Redis;
@@ -164,7 +164,7 @@ describeRedis('while messages that one URL has refused wait for another one', ()
   it.each([
     ['in jobs of their own', false],
     ['in jobs that destinations have shared', true],
-  ])('%s, Redis is left alone', async (_, isShared) => {
+  ])('is left alone if the messages are %s', async (_, isShared) => {
     const refusing = await stage.receiver({ answer: [404] });
     const down = await stage.receiver({ answer: [DOWN] });
     const taking = await stage.receiver();

@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals';
 import { describeAnyServer } from '../support/describe-backend.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 
-/** Its first retry comes after milliseconds, so that what is waited for is the receiver's wish. */
+/** Retry window with a first retry after milliseconds, so that any longer wait is due to the receiver. */
 const RETRY_WINDOW = 60_000;
 
 describeAnyServer('a receiver that asks for time', (backend) => {
@@ -12,7 +12,7 @@ describeAnyServer('a receiver that asks for time', (backend) => {
     ['in seconds', () => '1'],
     // A date has no fractions, so the wish is between one and two seconds away.
     ['as a date', () => new Date(Date.now() + 2_000).toUTCString()],
-  ])('is not asked again before it is over (%s), and then once', async (_form, retryAfter) => {
+  ])('is not asked again before that time is over (%s), and then once', async (_form, retryAfter) => {
     const times: number[] = [];
     const receiver = await stage.receiver({
       answer: (_request, index) => {
@@ -34,7 +34,7 @@ describeAnyServer('a receiver that asks for time', (backend) => {
     expect(receiver.requests).toHaveLength(2);
   });
 
-  it('is asked alone where another URL has refused for good', async () => {
+  it('is the only URL asked again if another URL has refused for good', async () => {
     const refusing = await stage.receiver({ answer: [404] });
     const busy = await stage.receiver({ answer: [503, 200] });
     const app = await stage.app({

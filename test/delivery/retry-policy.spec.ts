@@ -11,7 +11,7 @@ const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const LAST = 4 * HOUR - SECOND;
 
-/** An attempt of a message that was first tried at 0 and may be for 4 hours. */
+/** An attempt at a message that was first tried at 0 and may be tried for 4 hours. */
 function state(given: Partial<RetryState>): RetryState {
   return { firstAttemptAt: 0, retryWindow: 4 * HOUR, attempt: 1, startedAt: 0, now: 0, ...given };
 }
@@ -35,15 +35,18 @@ describe('the retry policy', () => {
   it.each([
     ['shorter', () => 0, 4 * SECOND],
     ['longer', () => 0.9999, 6 * SECOND],
-  ])('varies a delay by a fifth, so that what failed together comes back apart (%s)', (_, random, delay) => {
-    expect(nextAttemptAt(state({}), random)).toBe(delay);
-  });
+  ])(
+    'varies a delay by a fifth, so that messages that failed together are retried apart (%s)',
+    (_, random, delay) => {
+      expect(nextAttemptAt(state({}), random)).toBe(delay);
+    },
+  );
 
   it.each([
     ['a larger one is kept', 90 * SECOND, 90 * SECOND],
     ['a smaller one changes nothing', SECOND, 5 * SECOND],
     ['one past the window is cut to the last attempt', 5 * HOUR, LAST],
-  ])('takes Retry-After as a floor: %s', (_, retryAfter, at) => {
+  ])('takes Retry-After as the shortest delay: %s', (_, retryAfter, at) => {
     expect(nextAttemptAt(state({ retryAfter }), middle)).toBe(at);
   });
 
@@ -53,7 +56,7 @@ describe('the retry policy', () => {
     expect(lastAttemptAt({ firstAttemptAt: 0, retryWindow: 4 * HOUR })).toBe(LAST);
   });
 
-  it('makes the last attempt at once when its moment passed during the attempt before', () => {
+  it('makes the last attempt at once if its time passed during the previous attempt', () => {
     const now = 4 * HOUR + MINUTE;
     expect(nextAttemptAt(state({ startedAt: LAST - SECOND, now }), middle)).toBe(now + 1);
   });
@@ -65,7 +68,7 @@ describe('the retry policy', () => {
     expect(nextAttemptAt(state({ startedAt, now: startedAt }), middle)).toBeUndefined();
   });
 
-  it('makes no second attempt where the window is 0', () => {
+  it('makes no second attempt if the window is 0', () => {
     expect(nextAttemptAt(state({ retryWindow: 0, now: 7 }), middle)).toBeUndefined();
   });
 
@@ -73,7 +76,7 @@ describe('the retry policy', () => {
     ['4 hours', 4 * HOUR, MINUTE],
     ['a second', SECOND, 2 * SECOND],
     ['0', 0, 2 * SECOND],
-  ])('makes a last attempt that was not sent again, soon after a window of %s', (_, retryWindow, delay) => {
+  ])('makes a last attempt again that was not sent, soon after a window of %s', (_, retryWindow, delay) => {
     const late = { retryWindow, startedAt: retryWindow, now: retryWindow };
     expect(unsentAttemptAt(state(late), middle)).toBe(retryWindow + delay);
   });
@@ -81,13 +84,13 @@ describe('the retry policy', () => {
   it.each([
     ['an eighth of the window', 4 * HOUR, 4.5 * HOUR],
     ['a minute where the window is short', 0, MINUTE],
-  ])('ends with one that was not sent either after %s', (_, retryWindow, end) => {
+  ])('gives up on attempts that are never sent after %s', (_, retryWindow, end) => {
     const before = { retryWindow, startedAt: end - 1, now: end - 1, retryAfter: HOUR };
     expect(unsentAttemptAt(state(before), middle)).toBe(end);
     expect(unsentAttemptAt(state({ retryWindow, startedAt: end, now: end }), middle)).toBeUndefined();
   });
 
-  it('comes to 15 to 20 attempts in 4 hours whatever the jitter', () => {
+  it('makes 15 to 20 attempts in 4 hours, whatever the jitter', () => {
     for (const random of [() => 0, middle, () => 0.9999]) {
       let attempts = 0;
       for (let at: number | undefined = 0; at !== undefined; attempts++) {

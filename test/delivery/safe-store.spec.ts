@@ -4,7 +4,7 @@ import { describeRedis } from '../support/describe-backend.js';
 import { RedisServer } from '../support/redis-server.js';
 import { Stage } from '../support/stage.js';
 
-describeRedis('a Redis that the queue is put on', () => {
+describeRedis('the Redis of a queue', () => {
   const stage = new Stage();
   let server: RedisServer;
   let admin: Redis;
@@ -15,7 +15,7 @@ describeRedis('a Redis that the queue is put on', () => {
     await admin.acl('SETUSER', 'tenant', 'on', '>password', '~*', '&*', '+@all', '-config');
   });
   beforeEach(async () => {
-    // BullMQ has a line of its own for the eviction policy.
+    // BullMQ logs a line of its own about the eviction policy.
     jest.spyOn(console, 'warn').mockImplementation(() => undefined);
     await admin.config('SET', 'appendonly', 'no');
     await admin.config('SET', 'save', '');
@@ -27,7 +27,7 @@ describeRedis('a Redis that the queue is put on', () => {
     await server.dispose();
   });
 
-  /** What is said at start, by an application that has used its queue. */
+  /** Returns the log of an application that has started and used its queue. */
   async function logAtStart(user?: string): Promise<string[]> {
     const connection = new URL(server.url());
     if (user !== undefined) Object.assign(connection, { username: user, password: 'password' });
@@ -45,12 +45,12 @@ describeRedis('a Redis that the queue is put on', () => {
   it.each([
     ['an append-only file', { appendonly: 'yes' }],
     ['snapshots', { save: '3600 1' }],
-  ])('is not remarked upon when it evicts nothing and has %s', async (_, settings) => {
+  ])('causes no warning if it evicts nothing and has %s', async (_, settings) => {
     for (const [name, value] of Object.entries(settings)) await admin.config('SET', name, value);
     expect(await logAtStart()).toEqual([]);
   });
 
-  it('is told of in one warning when it may evict jobs and keeps nothing on disk', async () => {
+  it('causes one warning if it may evict jobs and keeps nothing on disk', async () => {
     await admin.config('SET', 'maxmemory-policy', 'allkeys-lru');
     expect(await logAtStart()).toEqual([
       "warn: The queue's Redis can lose messages that are in the queue: its `maxmemory-policy` is `allkeys-lru` " +
@@ -58,15 +58,15 @@ describeRedis('a Redis that the queue is put on', () => {
     ]);
   });
 
-  it('is told of when it keeps nothing on disk', async () => {
+  it('causes a warning if it keeps nothing on disk', async () => {
     expect(await logAtStart()).toEqual([expect.stringMatching(/queue: it keeps nothing on disk/)]);
   });
 
-  it('is not suspected of what it does not let us ask', async () => {
+  it('causes no warning about settings that it does not let the application read', async () => {
     expect(await logAtStart('tenant')).toEqual([]);
   });
 
-  it('is told of when it may evict jobs, although it does not let us ask for the rest', async () => {
+  it('causes a warning if it may evict jobs, even if it does not show its other settings', async () => {
     await admin.config('SET', 'maxmemory-policy', 'volatile-ttl');
     expect(await logAtStart('tenant')).toEqual([
       expect.stringMatching(/is `volatile-ttl` \(set it to.*\)\.$/),

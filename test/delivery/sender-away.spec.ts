@@ -8,7 +8,7 @@ import { Stage, webhooksTo } from '../support/stage.js';
 
 /** In milliseconds. */
 const RETRY_WINDOW = 3_000;
-/** Requests after the sender has come back until the receiver takes them: one attempt at each is too few. */
+/** Failed requests after the sender is back, before the receiver takes any: one attempt at each message is too few. */
 const FAILURES = 12;
 
 describeServersOrEmbedded('a sender that was away for longer than the window', (backend) => {
@@ -31,7 +31,7 @@ describeServersOrEmbedded('a sender that was away for longer than the window', (
     expect(receivedIds(receiver)).toEqual([...ids].sort());
   }
 
-  it('tries what was never tried as if it had just come', async () => {
+  it('tries messages that were never tried as if they were new', async () => {
     const { receiver, comeBack } = await hesitantReceiver(stage);
     const producer = await stage.app(optionsFor(receiver));
     await producer.queue.pause();
@@ -46,7 +46,7 @@ describeServersOrEmbedded('a sender that was away for longer than the window', (
     await expectDelivered(after, receiver, ids);
   });
 
-  it('tries what was tried before more than once', async () => {
+  it('tries messages that were tried before more than once', async () => {
     const { receiver, comeBack } = await hesitantReceiver(stage);
     const before = await stage.app(optionsFor(receiver));
     const [id = ''] = messageIds('tried', 1);
@@ -59,7 +59,7 @@ describeServersOrEmbedded('a sender that was away for longer than the window', (
     await expectDelivered(await stage.app(optionsFor(receiver)), receiver, [id]);
   });
 
-  it('tries what was held back from a URL that was down more than once', async () => {
+  it('tries messages that were held back from a URL that was down more than once', async () => {
     const { receiver, comeBack } = await hesitantReceiver(stage);
     const before = await stage.app(optionsFor(receiver));
     const ids = messageIds('held', 60);
@@ -73,7 +73,7 @@ describeServersOrEmbedded('a sender that was away for longer than the window', (
   });
 });
 
-/** Takes nothing until the sender is back, and not at once then. */
+/** Starts a receiver that takes nothing until the sender is back, and not at once then. */
 async function hesitantReceiver(stage: Stage): Promise<{ receiver: Receiver; comeBack: () => void }> {
   let requests = 0;
   let isBack = false;

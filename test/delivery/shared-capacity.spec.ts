@@ -6,10 +6,10 @@ import { SharedCapacity } from '../../src/delivery/shared-capacity.js';
 const LIMIT = 80;
 const UNLIMITED = new EventLoopBudget(Infinity);
 
-/** Destinations that always have more to send, and take what they are offered. */
+/** Destinations that always have more to send, and use every place that they are offered. */
 class Senders {
   readonly shares: CapacityShare[] = [];
-  /** How often one of them was asked whether it can send. */
+  /** How often a destination was asked whether it can send. */
   asked = 0;
 
   constructor(readonly capacity: SharedCapacity) {}
@@ -28,7 +28,7 @@ class Senders {
     while (this.send(share));
   }
 
-  /** A request has ended, and its place is offered to those who wait. */
+  /** Ends a request, and offers its place to waiting destinations. */
   end(share: CapacityShare): void {
     this.capacity.release(share);
     this.capacity.resume();
@@ -51,7 +51,7 @@ describe('a capacity that destinations share', () => {
   }
 
   it('asks a destination or two for each request that ends, however many wait', () => {
-    // Two or three places each leave nothing but the reserve, which none of them may have.
+    // Two or three places for each leave only the reserve, which none of them may have.
     const senders = sendersOf(30);
     const ENDED = 5_000;
     for (let n = 0; n < ENDED; n++) {
@@ -72,7 +72,7 @@ describe('a capacity that destinations share', () => {
     expect([first.held, second.held]).toEqual([LIMIT / 2, LIMIT / 2]);
   });
 
-  it('gives the reserve to one that waits, as soon as it is alone', () => {
+  it('gives the reserve to a waiting destination as soon as it is alone', () => {
     const senders = new Senders(new SharedCapacity(LIMIT, UNLIMITED));
     const [stays, leaves] = [senders.join(), senders.join()];
     senders.fill(stays);
@@ -82,7 +82,7 @@ describe('a capacity that destinations share', () => {
     expect(stays.held).toBe(LIMIT);
   });
 
-  it('goes on to the next one when one that had its turn waits elsewhere or has nothing to send', () => {
+  it('goes on to the next destination if the destination at its turn waits elsewhere or has nothing to send', () => {
     const capacity = new SharedCapacity(1, UNLIMITED);
     const sent: string[] = [];
     const busy = capacity.join(() => false);
@@ -110,7 +110,7 @@ describe('a capacity that destinations share', () => {
     expect([most.held, few.held, idle.held]).toEqual([LIMIT - 1, 1, 1]);
   });
 
-  it('lets as many have places beyond the limit as it may, however many each of their requests takes', () => {
+  it('limits how many destinations have places beyond the limit, whatever number of places their requests take', () => {
     const capacity = new SharedCapacity(8, UNLIMITED, 3);
     const shares = Array.from({ length: 6 }, () => capacity.join(() => false, 5));
     const taken = shares.filter((share) => {
@@ -123,7 +123,7 @@ describe('a capacity that destinations share', () => {
     expect(shares.filter((share) => capacity.hasRoom(share) && share.held === 0)).toHaveLength(4);
   });
 
-  it('lets those with several places a request have what is reserved within their share', () => {
+  it('lets destinations with several places per request use the reserve within their share', () => {
     const senders = new Senders(new SharedCapacity(LIMIT, UNLIMITED));
     const [wide, narrow] = [senders.join(3), senders.join()];
     senders.fill(narrow);

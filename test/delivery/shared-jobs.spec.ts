@@ -13,7 +13,7 @@ import { OUT_OF_MEMORY } from '../support/redis-refusals.js';
 import { RedisServer } from '../support/redis-server.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 
-/** Long enough for many attempts, and its first retry comes after a few milliseconds. */
+/** Long enough for many attempts. The first retry comes after a few milliseconds. */
 const RETRY_WINDOW = 20_000;
 const NOTHING = { waiting: 0, active: 0, delayed: 0, failed: 0 };
 
@@ -25,7 +25,7 @@ function batchFor(destination: string, id = `for ${destination}`, body = '{"type
 describeServersOrEmbedded('batches that share a job, each for a destination of its own,', (backend) => {
   const stage = new Stage();
 
-  /** Each destination is named after its receiver. */
+  /** Starts an application whose destinations are named after their receivers. */
   function appFor(
     receivers: Record<string, Receiver>,
     options: Partial<AppOptions> = {},
@@ -39,7 +39,7 @@ describeServersOrEmbedded('batches that share a job, each for a destination of i
     });
   }
 
-  it('are one job that counts every message for each of them, and is done with the last', async () => {
+  it('form one job, which counts every message for each destination and is done with the last batch', async () => {
     const { answer, answered } = heldAnswer();
     const silent = (): Promise<Receiver> => stage.receiver({ answer: () => answered });
     const receivers = { a: await silent(), b: await silent(), c: await silent() };
@@ -62,7 +62,7 @@ describeServersOrEmbedded('batches that share a job, each for a destination of i
     expect(await app.queue.getCompletedCount()).toBe(1);
   });
 
-  it('go on alone after the first attempt: who has taken the message hears no more of it', async () => {
+  it('go on alone after the first attempt, and are not sent again to a destination that has taken the message', async () => {
     const receivers = { up: await stage.receiver(), down: await stage.receiver({ answer: [503, 503, 200] }) };
     const app = await appFor(receivers);
     const { outcomes$ } = app.context.get(DeliveriesService);
@@ -80,7 +80,7 @@ describeServersOrEmbedded('batches that share a job, each for a destination of i
     expect([receivers.up.requests.length, receivers.down.requests.length]).toEqual([1, 3]);
   });
 
-  it('fail for good alone, are listed under their destination, and are replayed to it only', async () => {
+  it('fail for good alone, are listed under their destination, and are replayed only to it', async () => {
     const receivers = {
       up: await stage.receiver(),
       gone: await stage.receiver({ answer: [410, 200] }),
@@ -88,7 +88,7 @@ describeServersOrEmbedded('batches that share a job, each for a destination of i
     };
     const app = await appFor(receivers);
     const deliveries = app.context.get(DeliveriesService);
-    // As soon as its failure is told, the message is there to be looked at.
+    // When a failure is reported, the message can already be listed.
     const listed = firstValueFrom(
       deliveries.outcomes$.pipe(
         filter((outcome) => outcome.class === 'failed'),
@@ -122,7 +122,7 @@ describeServersOrEmbedded('batches that share a job, each for a destination of i
     expect(app.log.errors).toHaveLength(1);
   });
 
-  it('are recorded as done while another one still waits for its answer', async () => {
+  it('are recorded as done while another batch still waits for its answer', async () => {
     const receivers = {
       up: await stage.receiver(),
       silent: await stage.receiver({ answer: [() => undefined] }),
@@ -139,7 +139,7 @@ describeServersOrEmbedded('batches that share a job, each for a destination of i
     expect(job?.data.batches.map(({ destination }) => destination)).toEqual(['silent']);
   });
 
-  it('are put back alone by a shutdown, those that were not answered', async () => {
+  it('are put back alone by a shutdown if they were not answered', async () => {
     const receivers = {
       up: await stage.receiver(),
       silent: await stage.receiver({ answer: [() => undefined, 200] }),
@@ -156,7 +156,7 @@ describeServersOrEmbedded('batches that share a job, each for a destination of i
     expect(receivers.up.requests).toHaveLength(1);
   });
 
-  it('leave the same behind once, when their job is worked on again after a crash', async () => {
+  it('put the same remaining batches back only once if their job is worked on again after a crash', async () => {
     const later = { status: 503, headers: { 'retry-after': '60' } };
     const receivers = { up: await stage.receiver(), down: await stage.receiver({ answer: [later] }) };
     const batches = [batchFor('up'), batchFor('down')];
@@ -169,7 +169,7 @@ describeServersOrEmbedded('batches that share a job, each for a destination of i
       return app;
     };
     await (await work(1)).close();
-    // Its end did not get into the queue, so that it is there as before.
+    // The end of the job did not get into the queue, so the job is there as before.
     const app = await work(2);
     const delayed = await app.queue.getDelayed();
     expect(delayed.map(({ id }) => id)).toEqual([expect.stringMatching(/^shared-/)]);
@@ -178,11 +178,11 @@ describeServersOrEmbedded('batches that share a job, each for a destination of i
     ]);
   });
 
-  it('leave everything behind, also when two of them are for the same destination', async () => {
+  it('put all remaining batches back, even if two of them are for the same destination', async () => {
     const later = { status: 503, headers: { 'retry-after': '60' } };
     const receivers = { down: await stage.receiver({ answer: [later] }) };
     const app = await appFor(receivers);
-    // The last two have the same id, which the application may give to any message.
+    // The last two messages have the same id, which the application may give to any message.
     const batches = [
       batchFor('down', 'one'),
       batchFor('down', 'two'),
@@ -197,7 +197,7 @@ describeServersOrEmbedded('batches that share a job, each for a destination of i
   });
 });
 
-describeRedis('what was delivered while the Redis stores nothing', () => {
+describeRedis('a delivery during which Redis stores nothing', () => {
   const stage = new Stage();
   let server: RedisServer;
   let admin: Redis;
@@ -211,9 +211,9 @@ describeRedis('what was delivered while the Redis stores nothing', () => {
     await server.dispose();
   });
 
-  /** Makes the server refuse everything, and resolves when that includes data with this text. */
+  /** Makes the server refuse everything. `refused` resolves when it has refused data with this text. */
   async function refuse(text: string): Promise<{ refused: Promise<void> }> {
-    // `ioredis` throws where the commands of others arrive together with the answer to MONITOR.
+    // `ioredis` throws if commands of other clients arrive together with the answer to MONITOR.
     const monitor = connect(server.port, '127.0.0.1');
     monitor.write('MONITOR\r\n');
     await once(monitor, 'data');
@@ -232,7 +232,7 @@ describeRedis('what was delivered while the Redis stores nothing', () => {
     return { refused };
   }
 
-  it('is recorded when it stores again, so that no destination of a shared job hears of a message twice', async () => {
+  it('is recorded when Redis stores data again, so that no destination of a shared job gets a message twice', async () => {
     const first = heldAnswer();
     const last = heldAnswer();
     const receivers = {
@@ -256,7 +256,7 @@ describeRedis('what was delivered while the Redis stores nothing', () => {
     expect(Object.values(receivers).map(({ requests }) => requests.length)).toEqual([1, 1]);
   });
 
-  it('is recorded when it stores again, so that only the rest of a batch is retried', async () => {
+  it('is recorded when Redis stores data again, so that only the rest of a batch is retried', async () => {
     const { answer, answered } = heldAnswer();
     const receiver = await stage.receiver({
       answer: async ({ headers }, index) => {

@@ -24,7 +24,7 @@ describeAnyServer(
   (backend) => {
     const stage = new Stage();
 
-    it('hold up neither the healthy ones nor the look-ups of the application', async () => {
+    it('delay neither the healthy destinations nor the look-ups of the application', async () => {
       const receiver = await stage.receiver();
       const dns = await stage.add(
         DnsServer.start(({ name }) => (name.startsWith('silent') ? 'silent' : ['127.0.0.1'])),
@@ -59,7 +59,7 @@ describeAnyServer(
       for (let n = 0; n < MESSAGES; n++)
         app.get(AnalyticsService).track({ userId: 'u1', event: `Event ${n}` });
       await app.get(AnalyticsService).flush();
-      // Behind the names that nobody answers for, neither would come before those have been given up.
+      // Behind the silent names, both would have to wait until those look-ups were given up.
       for (let n = 0; n < 5; n++) await lookup('localhost');
       await receiver.received(DESTINATIONS * MESSAGES);
 

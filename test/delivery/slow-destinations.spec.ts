@@ -10,7 +10,7 @@ const MESSAGES = 10;
 describeAnyServer('more slow destinations than there are places for jobs', (backend) => {
   const stage = new Stage();
 
-  it('leave places to another one when a process starts that does not know them yet', async () => {
+  it('leave places to another destination when a process starts that does not know them yet', async () => {
     const released = deferred();
     const answer = (): Promise<number> => released.promise.then(() => 200);
     const slow = await Promise.all(
@@ -38,7 +38,7 @@ describeAnyServer('more slow destinations than there are places for jobs', (back
 
     const app = await stage.app(options);
     await app.queue.resume();
-    // Where slow jobs keep their places until they are answered, there is none for it.
+    // If slow jobs kept their places until they are answered, there would be no place for this destination.
     await fresh.received(1);
     released.resolve();
     await Promise.all(slow.map((receiver) => receiver.received(MESSAGES)));

@@ -11,7 +11,7 @@ function standStill(): void {
   while (performance.now() < end);
 }
 
-/** Two sockets that are connected with one another. */
+/** Opens two sockets that are connected to each other. */
 async function openSockets(): Promise<[Socket, Socket]> {
   const server = createServer();
   await once(server.listen(0, '127.0.0.1'), 'listening');
@@ -26,7 +26,7 @@ async function openSockets(): Promise<[Socket, Socket]> {
 describeAnyServer('an event loop that stands still', (backend) => {
   const stage = new Stage();
 
-  it('makes no duplicates of what is on its way, however short the timeout is', async () => {
+  it('causes no duplicates of requests under way, however short the timeout is', async () => {
     const answers: (() => void)[] = [];
     const receiver = await stage.receiver({
       answer: () => new Promise((resolve) => answers.push(resolve.bind(undefined, 200))),
@@ -46,7 +46,7 @@ describeAnyServer('an event loop that stands still', (backend) => {
     expect(receiver.requests).toHaveLength(3);
   });
 
-  it('ends no call of a custom destination that was answered meanwhile', async () => {
+  it('does not end a call of a custom destination that was answered meanwhile', async () => {
     const [socket, peer] = await openSockets();
     const begun = deferred();
     let calls = 0;

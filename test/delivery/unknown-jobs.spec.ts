@@ -16,14 +16,14 @@ function jobFor(destination: string): { v: number; batches: object[] } {
 describeServersOrEmbedded('a job that a worker does not know', (backend) => {
   const stage = new Stage();
 
-  it('is put back for a worker that has its destination, with one line for all of them', async () => {
+  it('is put back for a worker that has its destination, with one log line for all such jobs', async () => {
     const { connection } = backend;
     const receiver = await stage.receiver();
     const options = { connection, unknownJobTimeout: 4_000 };
     const before = await stage.app({ ...options, webhooks: webhooksTo(receiver, { id: 'new' }) });
     for (const jobId of ['first', 'second'])
       await before.queue.add('batch', jobFor('old') as never, { jobId });
-    // Now and then one of them is looked at.
+    // The jobs are looked at now and then.
     await until(async () => {
       const { delayed, failed } = await before.context.get(DeliveriesService).counts();
       return delayed === 2 && failed === 0 ? true : undefined;
@@ -41,7 +41,7 @@ describeServersOrEmbedded('a job that a worker does not know', (backend) => {
     expect(await after.queue.getFailedCount()).toBe(0);
   });
 
-  it('fails for good when no worker has taken it in time, and is listed and counted', async () => {
+  it('fails for good if no worker has taken it in time, and is listed and counted', async () => {
     const app = await stage.app({
       connection: backend.connection,
       unknownJobTimeout: 500,
@@ -56,7 +56,7 @@ describeServersOrEmbedded('a job that a worker does not know', (backend) => {
     expect(await deliveries.counts()).toEqual({ waiting: 0, active: 0, delayed: 0, failed: 2 });
   });
 
-  it('is tried by a worker that shares a job with it, for the destinations that it has', async () => {
+  it('is delivered to the destinations that the worker has, if the job is shared', async () => {
     const receiver = await stage.receiver();
     const app = await stage.app({
       connection: backend.connection,
@@ -82,7 +82,7 @@ describe('jobs of a thousand destinations that are gone', () => {
       /^warn: This process has no destination/,
     ],
     ['when they fail', 0, 'getFailedCount', /^error: No destination has the id/],
-  ] as const)('are told of in five lines %s', async (_, unknownJobTimeout, countOf, told) => {
+  ] as const)('are logged in five lines %s', async (_, unknownJobTimeout, countOf, told) => {
     const app = await stage.app({
       connection: await newConnection(),
       unknownJobTimeout,

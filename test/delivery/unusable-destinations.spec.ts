@@ -10,12 +10,12 @@ import { Stage, webhooksTo } from '../support/stage.js';
 import { until } from '../support/until.js';
 
 const JOBS = 1_000;
-/** Jobs that look again in any second. One by one, they are twenty. */
+/** Jobs that are looked at again within any second. One by one, they are twenty. */
 const MOST_A_SECOND = 40;
-/** BullMQ keeps when a job is due as a number that holds more than that. */
+/** BullMQ multiplies the due time by this factor in the scores of delayed jobs. */
 const DUE_FACTOR = 4_096;
 
-/** Tables of the application, which cannot be read for a while. */
+/** Tables of the application that cannot be read for a while. */
 class BrokenTable implements DestinationStore {
   readonly rows: DestinationRecord[] = [];
   isBroken = false;
@@ -58,11 +58,11 @@ describeRedis('a thousand jobs of a destination', () => {
     return stage.app({ connection, webhooks: webhooksTo(await stage.receiver()), ...options });
   }
 
-  /** When each of the jobs looks again, in milliseconds since the epoch, once all of them wait. */
+  /** Resolves to the times at which the jobs are due again, in milliseconds since the epoch, once all of them wait. */
   async function dueTimes(app: AnalyticsApp): Promise<number[]> {
     return until(async () => {
       const entries = await admin.zrange(app.queue.toKey('delayed'), '0', '-1', 'WITHSCORES');
-      // Those that look again are not among them.
+      // Jobs that are being looked at are missing here.
       if (entries.length !== 2 * JOBS) return undefined;
       return entries.filter((_, index) => index % 2 === 1).map((score) => Number(score) / DUE_FACTOR);
     });
@@ -71,7 +71,7 @@ describeRedis('a thousand jobs of a destination', () => {
   it.each<[string, AppOptions]>([
     ['that a worker does not have', {}],
     ['for which the store of the application throws', { destinations: { store: brokenTable() } }],
-  ])('%s look again one by one', async (_, options) => {
+  ])('%s are looked at again one by one', async (_, options) => {
     const app = await start(options);
     const data = { v: BATCH_JOB_VERSION, batches: [batchFor('unusable')] };
     await app.queue.addBulk(Array.from({ length: JOBS }, () => ({ name: 'batch', data })));
@@ -84,7 +84,7 @@ describeRedis('a thousand jobs of a destination', () => {
   });
 });
 
-describeRedis('more destinations that cannot be looked up than there are lines to remember', () => {
+describeRedis('more destinations that cannot be looked up than log lines can be remembered', () => {
   const stage = new Stage();
   let server: RedisServer;
 
@@ -93,7 +93,7 @@ describeRedis('more destinations that cannot be looked up than there are lines t
   });
   afterAll(() => server.dispose());
 
-  it('are told of in five lines', async () => {
+  it('are logged in five lines', async () => {
     const app = await stage.app({
       connection: server.url(),
       webhooks: webhooksTo(await stage.receiver()),
@@ -112,7 +112,7 @@ describeRedis('more destinations that cannot be looked up than there are lines t
 describeServersOrEmbedded('a job of several destinations that cannot be looked up', (backend) => {
   const stage = new Stage();
 
-  it('stays one job until they can, without those that have got their messages', async () => {
+  it('stays one job until they can be looked up, without the destinations that have got their messages', async () => {
     const table = brokenTable();
     const [one, two, own] = [await stage.receiver(), await stage.receiver(), await stage.receiver()];
     table.rows.push({ id: 'one', tenant: 'acme', urls: [one.url()] });

@@ -32,19 +32,19 @@ describe('isEnabledFor', () => {
     expect(isEnabledFor(integrations, 'Webhooks', 'cust-1')).toBe(enabled);
   });
 
-  it('takes an id that is the name in another case for the wrong case', () => {
+  it('does not match an id that differs from the name only in its case', () => {
     expect(isEnabledFor({ All: false, webhooks: true }, 'Webhooks', 'webhooks')).toBe(false);
     expect(isEnabledFor({ webhooks: false }, 'Webhooks', 'webhooks')).toBe(true);
     expect(isEnabledFor({ All: false }, 'Webhooks', 'All')).toBe(false);
   });
 
-  it('takes an own undefined for not given', () => {
+  it('treats an undefined value as not given', () => {
     expect(isEnabledFor({ Webhooks: undefined }, 'Webhooks')).toBe(true);
     expect(isEnabledFor({ All: false, Webhooks: undefined }, 'Webhooks')).toBe(false);
   });
 
   it.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty'])(
-    'takes %s for the name of a destination, not for what every object inherits',
+    'treats %s as the name of a destination, not as an inherited property',
     (name) => {
       expect(isEnabledFor({}, name)).toBe(true);
       expect(isEnabledFor({ All: false }, name)).toBe(false);
@@ -53,7 +53,7 @@ describe('isEnabledFor', () => {
     },
   );
 
-  it('reads own keys only: flags that an object inherits do not count', () => {
+  it('reads own keys only, and ignores flags that an object inherits', () => {
     const inherits: Integrations = {};
     Object.setPrototypeOf(inherits, { All: false, Webhooks: false });
     expect(isEnabledFor(inherits, 'Webhooks')).toBe(true);

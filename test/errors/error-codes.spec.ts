@@ -14,12 +14,12 @@ function codesIn(texts: string[], pattern: RegExp): string[] {
   return texts.flatMap((text) => Array.from(text.matchAll(pattern), ([, code = '']) => code));
 }
 
-/** The code of each class of error. That the union has them all is a matter of the types. */
+/** The code of each error class. The types ensure that the union has all of them. */
 async function codesOfErrors(): Promise<string[]> {
   return codesIn(await sources('errors/', /\.errors\.ts$/), /readonly code = '([A-Z_]+)'/g);
 }
 
-/** The codes of requests that have no response. */
+/** The codes of requests without a response. */
 async function codesOfRequests(): Promise<string[]> {
   return codesIn(await sources('webhooks/http/', /^webhook-error-code\.ts$/), /\| '([A-Z_]+)'/g);
 }
@@ -34,20 +34,20 @@ async function codesOfAnswers(): Promise<string[]> {
   return codesIn(folders.flat(), /(?:RequestRefusal\(\s*\d+,\s*|super\(\s*\d+,\s*|code: )'([A-Z_]+)'/g);
 }
 
-/** The codes that the code of a custom destination may lead to. */
+/** The codes that a custom destination's code may cause. */
 async function codesOfCode(): Promise<string[]> {
   const texts = await sources('custom-destinations/', /^message-answers\.ts$/);
   return codesIn(texts, /const (?:DELIVERY_ERROR|INVALID_RESULT) = '([A-Z_]+)'/g);
 }
 
-/** What the page says under the heading of each code. */
+/** Resolves to the section of the page under the heading of each code. */
 async function entries(): Promise<Map<string, string>> {
   const sections = (await readFile(PAGE, 'utf8')).split(/^### /m).slice(1);
   return new Map(sections.map((section) => [section.slice(0, section.indexOf('\n')), section]));
 }
 
-describe('the codes of errors', () => {
-  it('are each the code of one class', async () => {
+describe('error codes', () => {
+  it('belong to one error class each', async () => {
     const all = await codesOfErrors();
     expect(all.length).toBeGreaterThan(20);
     expect(new Set(all).size).toBe(all.length);
@@ -68,14 +68,14 @@ describe('the codes of errors', () => {
     expect(missing).toEqual([]);
   });
 
-  it('are all that the page has entries for', async () => {
+  it('are the only codes that the page has entries for', async () => {
     const codes = new Set([
       ...(await codesOfErrors()),
       ...(await codesOfRequests()),
       ...(await codesOfAnswers()),
-      // Says in the queue that all messages of a job failed.
+      // Marks in the queue that all messages of a job failed.
       'DELIVERY_FAILED',
-      // Of custom destinations.
+      // Codes of custom destinations.
       ...(await codesOfCode()),
     ]);
     const others = Array.from((await entries()).keys()).filter((code) => !codes.has(code));

@@ -3,7 +3,7 @@ import { type LiveCall, withoutMessage } from '../../src/live/live-event.js';
 import type { AnalyticsMessage } from '../../src/messages/message.types.js';
 import { heldBytes } from '../support/heap.js';
 
-it('holds of a call that waits to be shown only the beginnings of its texts', async () => {
+it('holds only the beginnings of the texts of a call that waits to be shown', async () => {
   const before = await heldBytes();
   const calls = Array.from({ length: 1_000 }, (_, n) => {
     const message = { type: 'track', userId: 'u1', event: `${n}`.padEnd(30_000, 'x') } as AnalyticsMessage;

@@ -18,7 +18,7 @@ function createMessage(): AnalyticsMessage {
   } as AnalyticsMessage;
 }
 
-describe('events that somebody watches', () => {
+describe('live events that somebody watches', () => {
   let clock: FakeClock;
   let feed: LocalLiveFeed;
   let live: LiveEvents;
@@ -34,12 +34,12 @@ describe('events that somebody watches', () => {
     live.add('taken', { name });
   }
 
-  /** How many there have been, also of those that were only counted. */
+  /** Resolves to the number of events so far, including events that were only counted. */
   async function numberOfLatest(): Promise<number> {
     return feed.watch(ALL_EVENTS);
   }
 
-  it('go on in a busy process, which has more of them than it shows', async () => {
+  it('go on in a process that has more events than it shows', async () => {
     for (let turn = 0; turn < 100; turn++) {
       for (let n = 0; n < 60; n++) call(`event ${turn}`);
       await clock.pass(100);
@@ -49,7 +49,7 @@ describe('events that somebody watches', () => {
     expect(await numberOfLatest()).toBe(6_000);
   });
 
-  it('come also when the process falls silent while it asks anew whether anybody watches', async () => {
+  it('arrive even if the process falls silent while it asks again whether anybody watches', async () => {
     call('first');
     await clock.pass(1_900);
     call('last');
@@ -80,19 +80,19 @@ describe('events that somebody watches', () => {
     expect(questions).toBeLessThanOrEqual(11);
   });
 
-  it('are those of a tenant who goes on watching, whatever others send while that is asked anew', async () => {
+  it('reach a tenant who goes on watching, whatever other tenants send during the next question', async () => {
     await feed.watch('acme');
     call('first');
     await clock.pass(2_000);
     for (let n = 0; n < 10_000; n++) live.add('taken', { name: 'event', tenant: `tenant ${n}` });
     for (let n = 0; n < 60; n++) live.add('taken', { name: 'event', tenant: 'acme' });
     await clock.pass(1_000);
-    // All are counted, and of those at once fifty are shown.
+    // All events are counted. At most fifty are shown at once.
     expect(await feed.watch('acme')).toBe(60);
     expect(await feed.read('acme', 0)).toHaveLength(50);
   });
 
-  it('are those of such a tenant also after a question that was not answered', async () => {
+  it('reach such a tenant even after a question that was not answered', async () => {
     await feed.watch('acme');
     let isAway = false;
     const failing = {
@@ -113,9 +113,9 @@ describe('events that somebody watches', () => {
   });
 
   describe('while it is not known whether anybody watches', () => {
-    /** What is added for each scope once all are known to be watched, by the scope. */
+    /** Events added for each scope once all scopes are known to be watched, by the scope. */
     const added = new Map<string, { events: readonly string[]; skipped: number }>();
-    /** Calls of tenants, by their number. */
+    /** Adds this many calls, each of the tenant that its number gives. */
     async function addOf(calls: number, tenantOf: (call: number) => string): Promise<void> {
       added.clear();
       let call = 0;
@@ -130,7 +130,7 @@ describe('events that somebody watches', () => {
       live = new LiveEvents({ feed: busy, tenantOf: () => tenantOf(call), clock });
       const message = createMessage();
       for (; call < calls; call++) live.add('dropped', { message });
-      // The answer comes once all calls were made.
+      // The answer comes after all calls were made.
       await new Promise(setImmediate);
     }
 
@@ -139,7 +139,7 @@ describe('events that somebody watches', () => {
       return events.length + skipped;
     };
 
-    it('take no memory beyond a few, and are counted for each tenant', async () => {
+    it('take memory for a limited number only, and are counted for each tenant', async () => {
       await addOf(2_000, (call) => `tenant ${call}`);
       const texts = new Set([...added.values()].flatMap(({ events }) => events));
       expect(texts.size).toBe(500);
@@ -147,13 +147,13 @@ describe('events that somebody watches', () => {
       expect(added.get(ALL_EVENTS)).toMatchObject({ events: { length: 50 }, skipped: 1_950 });
     });
 
-    it('take none for further tenants beyond ten thousand scopes', async () => {
+    it('take no memory for further tenants beyond ten thousand scopes', async () => {
       await addOf(20_000, (call) => `tenant ${call}`);
       expect(added.size).toBe(10_000);
       expect(countOf(ALL_EVENTS)).toBe(20_000);
     });
 
-    it('are those of one tenant, however many another has before', async () => {
+    it('are kept for one tenant, however many events another tenant had before', async () => {
       await addOf(1_001, (call) => (call < 1_000 ? 'other' : 'acme'));
       expect(added.get('acme')).toMatchObject({ events: { length: 1 }, skipped: 0 });
       expect(added.get('other')).toMatchObject({ events: { length: 50 }, skipped: 950 });

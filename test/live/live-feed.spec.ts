@@ -16,10 +16,10 @@ const TABLE = 'nestjs_analytics.live_events';
 const OTHER_SESSIONS = `
   SELECT pid FROM pg_stat_activity
   WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'`;
-/** Events that sessions which have ended read without an index. */
+/** Rows that ended sessions read without an index. */
 const ROWS_READ = `SELECT seq_tup_read::int AS read FROM pg_stat_user_tables WHERE relname = 'live_events'`;
 
-/** A key on Redis. */
+/** Returns a Redis key of the feed. */
 function keyOf(name: string): string {
   return `{nestjs-analytics:live}:${name}:`;
 }
@@ -28,7 +28,7 @@ async function eventsIn(feed: LiveFeed): Promise<string[]> {
   return (await feed.read(ALL_EVENTS, 0)).map(({ event }) => event);
 }
 
-describe('events that somebody goes on watching, where no other process uses the queue', () => {
+describe('events that somebody keeps watching, in a queue of a single process', () => {
   it('are gone after a minute, and keep their numbers', async () => {
     const clock = new FakeClock();
     const feed = new LocalLiveFeed(clock);
@@ -44,7 +44,7 @@ describe('events that somebody goes on watching, where no other process uses the
   });
 });
 
-describeServers('events that somebody goes on watching', (backend) => {
+describeServers('events that somebody keeps watching', (backend) => {
   let opened: QueueBackend;
   let clock: FakeClock;
 
@@ -60,7 +60,7 @@ describeServers('events that somebody goes on watching', (backend) => {
     return new PostgresLiveFeed(storage.pool, clock);
   }
 
-  /** A minute passes for what is stored. */
+  /** Makes the stored events a minute older. */
   async function age(): Promise<void> {
     const { storage } = opened;
     const script = `
@@ -71,14 +71,14 @@ describeServers('events that somebody goes on watching', (backend) => {
     else await storage.pool.query(`UPDATE ${TABLE} SET at = at - interval '${MINUTE} milliseconds'`);
   }
 
-  /** How many are stored, whatever would be told of them. */
+  /** Resolves to the number of stored events, whether or not `read` returns them. */
   async function stored(): Promise<number> {
     const { storage } = opened;
     if (storage.kind !== 'redis') return (await storage.pool.query(`SELECT 1 FROM ${TABLE}`)).rows.length;
     return Number(await storage.client.eval(`return redis.call('ZCARD', KEYS[1])`, 1, keyOf('events')));
   }
 
-  it('are told to nobody after a minute, and are gone as soon as somebody asks for the latest', async () => {
+  it('are not returned after a minute, and are deleted as soon as somebody asks for the latest', async () => {
     const feed = open();
     await feed.watch(ALL_EVENTS);
     await feed.append(ALL_EVENTS, ['one', 'two'], 0);
@@ -92,7 +92,7 @@ describeServers('events that somebody goes on watching', (backend) => {
   });
 
   if (backend.name === 'PostgreSQL') {
-    it('are gone after a minute, also if the process in which they were watched has ended', async () => {
+    it('are deleted after a minute, even if the process that watched them has ended', async () => {
       const [ended, other] = [open(), open()];
       await ended.watch(ALL_EVENTS);
       expect(await other.watched()).toEqual([ALL_EVENTS]);
@@ -103,7 +103,7 @@ describeServers('events that somebody goes on watching', (backend) => {
       await until(async () => ((await stored()) === 0 ? true : undefined));
     });
 
-    it('are gone after a minute, also if another scope is watched by then', async () => {
+    it('are deleted after a minute, even if another scope is watched by then', async () => {
       const feed = open();
       await feed.watch(ALL_EVENTS);
       await feed.append(ALL_EVENTS, ['one'], 0);
@@ -113,7 +113,7 @@ describeServers('events that somebody goes on watching', (backend) => {
       await until(async () => ((await stored()) === 0 ? true : undefined));
     });
 
-    it('are not read by those who watch another scope', async () => {
+    it('are not read for watchers of another scope', async () => {
       const many = 10_000;
       await open().watch(ALL_EVENTS);
       const { storage } = opened;
@@ -124,7 +124,8 @@ describeServers('events that somebody goes on watching', (backend) => {
       for (let n = 0; n < 10; n++) await feed.watch('acme');
       await opened.close();
       const session = await PostgresSession.open(backend.connection);
-      // The first use of the table looks for old events of all scopes. A session tells what it read when it has ended.
+      // The first use of the table looks for old events of all scopes. PostgreSQL counts the reads of a session when it
+      // has ended.
       await until(async () => ((await session.query(OTHER_SESSIONS)).length === 0 ? true : undefined));
       const [row] = await session.query<{ read: number }>(ROWS_READ);
       await session.close();
@@ -132,7 +133,7 @@ describeServers('events that somebody goes on watching', (backend) => {
       expect(row?.read).toBeLessThan(2 * many);
     });
   } else {
-    it('are gone after a minute, also those that a process of the version before has added', async () => {
+    it('are deleted after a minute, even if a process of the previous version added them', async () => {
       const feed = open();
       const { storage } = opened;
       if (storage.kind !== 'redis') throw new Error('This is about Redis');

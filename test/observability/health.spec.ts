@@ -23,7 +23,7 @@ function healthOf(app: AnalyticsApp): AnalyticsHealthIndicator {
 describeServers('the health indicator of a process without a worker', (backend) => {
   const stage = new Stage();
 
-  it('is up while the queue answers, and shows what waits', async () => {
+  it('is up while the queue answers, and shows how many messages wait', async () => {
     const app = await stage.app({ connection: backend.connection, worker: false, webhooks: REFUSING });
     app.analytics.track({ userId: 'u1', event: 'Waiting' });
     await app.analytics.flush();
@@ -43,14 +43,14 @@ describeServers('the health indicator of a process without a worker', (backend) 
     });
   });
 
-  it('waits for the queue however long it takes, where the timeout says so', async () => {
+  it('waits for the queue however long it takes if the timeout is `Infinity`', async () => {
     const app = await stage.app({ connection: backend.connection, worker: false, webhooks: REFUSING });
     await until(() => (app.analytics.status().queue === 'up' ? true : undefined));
     const { analytics } = await healthOf(app).isHealthy('analytics', { timeout: Infinity });
     expect(analytics).toMatchObject({ status: 'up', waiting: 0 });
   });
 
-  it('is down when more waits than it may, for longer than it may, or without a worker', async () => {
+  it('is down if too many messages wait, if a job waits too long, or if there is no required worker', async () => {
     const app = await stage.app({ connection: backend.connection, worker: false, webhooks: REFUSING });
     for (let n = 0; n < 3; n++) app.analytics.track({ userId: 'u1', event: 'Waiting' });
     await app.analytics.flush();
@@ -67,7 +67,7 @@ describeServers('the health indicator of a process without a worker', (backend) 
     ]);
   });
 
-  it('tells the age of the job that has waited longest, whatever is added after it', async () => {
+  it('shows the age of the oldest waiting job, whatever is added after it', async () => {
     const app = await stage.app({ connection: backend.connection, worker: false, webhooks: REFUSING });
     const oldest = async (): Promise<number> => {
       const { analytics } = await healthOf(app).isHealthy('analytics', { timeout: 10_000 });
@@ -140,17 +140,14 @@ describe('the limits of a health check', () => {
     ['maxWaiting', Number.NaN, 'NaN (number)'],
     ['oldest', '500', '"500" (string)'],
     ['oldestInOutbox', null, 'null'],
-  ])(
-    'make it fail where `%s` is no number of 0 or more, with a sentence that says so',
-    async (name, limit, given) => {
-      const app = await stage.app({ enabled: false });
-      const { analytics } = await healthOf(app).isHealthy('analytics', { [name]: limit });
-      expect(analytics).toMatchObject({
-        status: 'down',
-        reasons: [`Expected \`${name}\` to be a number >= 0, got ${given}.`],
-      });
-    },
-  );
+  ])('fail the check with a reason if `%s` is not a number of 0 or more', async (name, limit, given) => {
+    const app = await stage.app({ enabled: false });
+    const { analytics } = await healthOf(app).isHealthy('analytics', { [name]: limit });
+    expect(analytics).toMatchObject({
+      status: 'down',
+      reasons: [`Expected \`${name}\` to be a number >= 0, got ${given}.`],
+    });
+  });
 
   it.each<[unknown, string]>([
     [{ maxwaiting: 5 }, '`isHealthy()` has no `maxwaiting`. Did you mean `maxWaiting`?'],
@@ -158,7 +155,7 @@ describe('the limits of a health check', () => {
     [{ requireWorker: 'yes' }, 'Expected `requireWorker` to be a boolean, got "yes" (string).'],
     [500, 'Expected `options` to be an object, got a number.'],
     [null, 'Expected `options` to be an object, got null.'],
-  ])('make it fail where they are %p, which would limit nothing', async (limits, reason) => {
+  ])('fail the check if they are %p, which would limit nothing', async (limits, reason) => {
     const app = await stage.app({ enabled: false });
     const { analytics } = await healthOf(app).isHealthy('analytics', limits as AnalyticsHealthOptions);
     expect(analytics).toMatchObject({ status: 'down', reasons: [reason] });
@@ -168,7 +165,7 @@ describe('the limits of a health check', () => {
 describe('the status', () => {
   const stage = new Stage();
 
-  it('names all URLs that are down, and a health check the first 20 of them', async () => {
+  it('names all URLs that are down, while a health check names the first 20', async () => {
     const receiver = await stage.receiver({ answer: () => 503 });
     const webhooks = Array.from({ length: 22 }, (_, n) => webhooksTo(receiver, { id: `crm${n}` }));
     const app = await stage.app({ connection: await newConnection(), webhooks });
@@ -212,7 +209,7 @@ describe('the status', () => {
     expect(app.analytics.status().endpointsDown).toEqual([]);
   });
 
-  it('counts refused messages from the start, also after a flush has returned them', async () => {
+  it('counts refused messages from the start, including those that a flush has returned', async () => {
     const app = await stage.app({
       connection: await newConnection(),
       beforeSend: refuse,
@@ -233,7 +230,7 @@ describe('the status', () => {
   });
 });
 
-describeRedis('the health indicator with large jobs that wait', () => {
+describeRedis('the health indicator while large jobs wait', () => {
   const stage = new Stage();
   const MESSAGES = 40;
   const SIZE = 20_000;
@@ -249,7 +246,7 @@ describeRedis('the health indicator with large jobs that wait', () => {
     await server.dispose();
   });
 
-  /** Bytes that the server has sent so far. */
+  /** Resolves to the number of bytes that the server has sent so far. */
   async function sent(): Promise<number> {
     return Number(/total_net_output_bytes:(\d+)/.exec(await admin.info('stats'))?.[1]);
   }

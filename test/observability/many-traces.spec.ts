@@ -10,7 +10,7 @@ import { Stage, webhooksTo } from '../support/stage.js';
 
 const newConnection = quickConnections();
 
-/** How long a collector takes to store a batch of spans, in milliseconds. */
+/** Time that a collector takes to store a batch of spans, in milliseconds. */
 const EXPORT_TIME = 250;
 
 class SlowExporter extends InMemorySpanExporter {
@@ -22,7 +22,7 @@ class SlowExporter extends InMemorySpanExporter {
 }
 
 const exporter = new SlowExporter();
-/** As the SDK makes it where nothing is configured: it queues 2,048 spans, and drops those that come on top. */
+/** The processor with the SDK's defaults: it queues 2,048 spans and drops further spans. */
 const processor = new BatchSpanProcessor(exporter);
 
 class Reader extends MetricReader {
@@ -55,14 +55,14 @@ afterAll(() => {
   metrics.disable();
 });
 
-/** Makes one second of the limit last for a minute, so that all of a test happens in it. */
+/** Makes one second of the limit last for a minute, so that all of a test happens within it. */
 function slowTime(): void {
   const now = performance.now.bind(performance);
   const start = now();
   jest.spyOn(performance, 'now').mockImplementation(() => start + (now() - start) / 60);
 }
 
-/** The names of the exported spans that begin so. */
+/** Resolves to the names of the exported spans that start with this text. */
 async function spans(start: string): Promise<string[]> {
   await processor.forceFlush();
   const names = exporter.getFinishedSpans().map(({ name }) => name);
@@ -88,7 +88,7 @@ function inSpan(calls: () => void): { traceId: string; spanId: string } {
 describe('more deliveries than an SDK can export', () => {
   const stage = new Stage();
 
-  it('leave the spans of the application alone', async () => {
+  it('do not crowd out the spans of the application', async () => {
     const receiver = await stage.receiver();
     const app = await stage.app({ connection: await newConnection(), webhooks: webhooksTo(receiver) });
     await app.queue.pause();
@@ -107,7 +107,7 @@ describe('more deliveries than an SDK can export', () => {
     expect(await spans('deliver')).not.toHaveLength(0);
   });
 
-  it('are told once and counted, and their receivers are told of the call', async () => {
+  it('are logged once and counted, and send the span of the call to their receivers', async () => {
     const receiver = await stage.receiver();
     const app = await stage.app({
       connection: await newConnection(),
@@ -132,7 +132,7 @@ describe('more deliveries than an SDK can export', () => {
     ]);
   });
 
-  it('leave spans to the deliveries of another destination', async () => {
+  it('leave spans for the deliveries of another destination', async () => {
     slowTime();
     const [busy, quiet] = [await stage.receiver(), await stage.receiver()];
     const app = await stage.app({
@@ -162,7 +162,7 @@ describe('more deliveries than an SDK can export', () => {
     expect(await spans('deliver quiet')).toHaveLength(3);
   });
 
-  it('leave spans to the deliveries of another tenant, however many destinations the busy one has', async () => {
+  it('leave spans for the deliveries of another tenant, however many destinations the busy tenant has', async () => {
     slowTime();
     const [busy, quiet] = [await stage.receiver(), await stage.receiver()];
     const app = await stage.app({
@@ -189,7 +189,7 @@ describe('more deliveries than an SDK can export', () => {
     expect(await spans(`deliver ${id}`)).toHaveLength(3);
   });
 
-  it('have no span at all with a limit of 0, without a line', async () => {
+  it('have no spans and no log line if the limit is 0', async () => {
     const receiver = await stage.receiver();
     const app = await stage.app({
       connection: await newConnection(),

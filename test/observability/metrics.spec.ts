@@ -27,7 +27,7 @@ const KEY = Buffer.alloc(32, 7).toString('base64');
 
 let reader: PeriodicExportingMetricReader;
 
-/** Registers an SDK, in the place of the one before. */
+/** Registers an SDK in place of the previous one. */
 function register(views: ViewOptions[] = []): void {
   metrics.disable();
   const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
@@ -35,7 +35,7 @@ function register(views: ViewOptions[] = []): void {
   metrics.setGlobalMeterProvider(new MeterProvider({ readers: [reader], views }));
 }
 
-/** What is measured now, by the name of the metric without its prefix: attributes and value of each point. */
+/** Resolves to the current metrics by their names without the prefix: attributes and value of each point. */
 async function collected(): Promise<Map<string, [attributes: object, value: unknown][]>> {
   const { resourceMetrics, errors } = await reader.collect();
   expect(errors).toEqual([]);
@@ -59,13 +59,13 @@ afterAll(() => {
   metrics.disable();
 });
 
-/** The points that have this attribute: the other suites share the meter. */
+/** Resolves to the value of the point with these attributes. Other suites share the meter. */
 async function valueOf(metric: string, attributes: object): Promise<unknown> {
   const points = (await collected()).get(metric) ?? [];
   return points.find(([own]) => JSON.stringify(own) === JSON.stringify(attributes))?.[1];
 }
 
-/** How many messages were refused for each of these reasons. */
+/** Resolves to the numbers of messages that were refused for each of these reasons. */
 async function refused(...reasons: string[]): Promise<number[]> {
   const found: number[] = [];
   for (const reason of reasons) found.push(Number((await valueOf('messages.refused', { reason })) ?? 0));
@@ -76,7 +76,7 @@ describeServersOrEmbedded('the metrics', (backend) => {
   const stage = new Stage();
   const names = { id: `shop-${backend.name}`, source: `web-${backend.name}` };
 
-  it('count what is taken, queued, tried and delivered, and time requests and whole ways in seconds', async () => {
+  it('count messages taken, queued, tried and delivered, and measure requests and whole deliveries in seconds', async () => {
     const { connection } = backend;
     const receiver = await stage.receiver({ answer: [503, 200] });
     const app = await stage.app({
@@ -110,7 +110,7 @@ describeServersOrEmbedded('the metrics', (backend) => {
     });
     for (let n = 0; n < 5; n++) app.analytics.track({ userId: 'u1', event: 'Paid' });
     const { buffered } = app.analytics.status();
-    // In one look: the messages leave the buffer by themselves a second later.
+    // Collected at once: the messages leave the buffer a second later.
     const found = await collected();
     expect(found.get('buffer.messages')).toEqual([[{}, 5]]);
     expect(found.get('buffer.usage')).toEqual([[{}, buffered.bytes]]);
@@ -133,7 +133,7 @@ describeServersOrEmbedded('the metrics', (backend) => {
     expect(await until(() => valueOf('queue.oldest', {}))).toEqual(expect.any(Number));
   });
 
-  it('show what waits in a queue that is paused', async () => {
+  it('show the messages that wait in a paused queue', async () => {
     const { connection } = backend;
     const webhooks = { id: names.id, urls: ['http://127.0.0.1:1/'], allowPrivateNetwork: true };
     const app = await stage.app({ connection, worker: false, webhooks });
@@ -142,14 +142,14 @@ describeServersOrEmbedded('the metrics', (backend) => {
     const before = await until(() => valueOf('queue.jobs', { state: 'waiting' }));
     app.analytics.track({ userId: 'u1', event: 'Paid' });
     await app.analytics.flush();
-    // On a busy machine the first count took long, and is used for a while.
+    // On a busy machine the first count may have taken long, and is then used for a while.
     await until(async () =>
       (await valueOf('queue.jobs', { state: 'waiting' })) === Number(before) + 1 ? true : undefined,
     );
     await queue?.resume();
   });
 
-  it('count what a destination refuses for which too much waits, also where another one takes it', async () => {
+  it('count messages that a destination with a full backlog refuses, even if another destination takes them', async () => {
     const [before = 0] = await refused('backlog_full');
     const { connection } = backend;
     const [crm, mail] = [await stage.receiver({ answer: [503] }), await stage.receiver()];
@@ -158,14 +158,14 @@ describeServersOrEmbedded('the metrics', (backend) => {
       webhooksTo(mail, { id: 'mail' }),
     ];
     const app = await stage.app({ connection, webhooks });
-    // In one burst, so that none of them is in the queue when the last is tracked.
+    // All in one burst, so that none of them is in the queue when the last is tracked.
     for (let n = 0; n < 5; n++) app.analytics.track({ userId: 'u1', event: 'Paid' });
     app.analytics.track({ userId: 'u1', event: 'Paid', integrations: { mail: false } });
     expect(await app.analytics.flush()).toMatchObject({ refused: 4 });
     expect(await refused('backlog_full')).toEqual([before + 4]);
   });
 
-  it('count failed messages that were removed, since their destination had too many', async () => {
+  it('count failed messages that were removed because their destination had too many', async () => {
     const receiver = await stage.receiver({ answer: [400] });
     const id = `dead-${backend.name}`;
     const app = await stage.app({
@@ -173,7 +173,7 @@ describeServersOrEmbedded('the metrics', (backend) => {
       flushAt: 1,
       webhooks: webhooksTo(receiver, { id, failedLimit: 1 }),
     });
-    // Each in a job of its own: whole jobs are removed.
+    // Each message in a job of its own, because whole jobs are removed.
     for (let n = 1; n <= 3; n++) {
       app.analytics.track({ userId: 'u1', event: 'Failed' });
       await app.analytics.flush();
@@ -188,7 +188,7 @@ describeServersOrEmbedded('the metrics', (backend) => {
 describeAnyServer('the metrics', (backend) => {
   const stage = new Stage();
 
-  it('add up over the applications of a process, also while one shuts down', async () => {
+  it('add up over the applications of a process, even while one of them shuts down', async () => {
     const receiver = await stage.receiver();
     const source = `closed-${backend.name}`;
     const options = {
@@ -245,7 +245,7 @@ describeAnyServer('the metrics', (backend) => {
     expect(await refused('lookup_failed')).toEqual([before + 3]);
   });
 
-  it('count deletions that no other program takes', async () => {
+  it('count deletions that no other program accepts', async () => {
     const [before = 0] = await refused('forwarded_deletion');
     const remote = await stage.receiver();
     const app = await stage.app({ connection: backend.connection, endpoint: remote.url() });
@@ -254,7 +254,7 @@ describeAnyServer('the metrics', (backend) => {
     expect(await refused('forwarded_deletion')).toEqual([before + 1]);
   });
 
-  it('name custom destinations by their ids, also those that are classes', async () => {
+  it('name custom destinations by their ids, including those that are classes', async () => {
     const [lake, warehouse] = [`lake-${backend.name}`, `warehouse-${backend.name}`];
     class Warehouse implements CustomDestination {
       readonly id = warehouse;
@@ -279,7 +279,7 @@ describeAnyServer('the metrics', (backend) => {
     }
   });
 
-  it('name destinations at run time and tenants only when asked to', async () => {
+  it('name destinations at run time and tenants only if the options say so', async () => {
     const receiver = await stage.receiver();
     const url = receiver.url();
     const [source, tenant] = [`tenants-${backend.name}`, `acme-${backend.name}`];
@@ -307,7 +307,7 @@ describeAnyServer('the metrics', (backend) => {
     expect(await valueOf('messages.taken', { source, tenant })).toBe(1);
   });
 
-  it('tell that URLs of destinations at run time are up again, or gone', async () => {
+  it('show that URLs of destinations at run time are up again or gone', async () => {
     let isDown = true;
     const receiver = await stage.receiver({ answer: () => (isDown ? 503 : 200) });
     const tenant = `tenant-${backend.name}`;
@@ -332,10 +332,10 @@ describeAnyServer('the metrics', (backend) => {
   });
 });
 
-describeAnyServer('what a queued message carries for the metrics', (backend) => {
+describeAnyServer('the data about its call that a queued message carries', (backend) => {
   const stage = new Stage();
 
-  it('is stored once for messages that were tracked at once', async () => {
+  it('is stored once for messages that were tracked at the same time', async () => {
     const receiver = await stage.receiver({ answer: [400] });
     const app = await stage.app({ connection: backend.connection, webhooks: webhooksTo(receiver) });
     const at = Date.now();
@@ -356,8 +356,8 @@ describeAnyServer('what a queued message carries for the metrics', (backend) => 
 describeServers('the metrics of a queue that does not answer', (backend) => {
   const stage = new Stage();
 
-  it('are left out, and those of the process are not', async () => {
-    // An SDK repeats what it was told last.
+  it('are left out, unlike the metrics of the process', async () => {
+    // An SDK repeats the last values it got.
     register();
     await stage.app({
       connection: backend.connection,
@@ -379,7 +379,7 @@ describeServers('the metrics of a queue that does not answer', (backend) => {
 describe('the metrics of an outbox', () => {
   const stage = new Stage();
 
-  it('show its rows by their state, and the age of the oldest that waits, as does the status', async () => {
+  it('show its rows by state and the age of the oldest waiting row, as does the status', async () => {
     const database = await stage.add(PGlite.create());
     const app = await stage.app({
       connection: await newConnection(),
@@ -388,15 +388,15 @@ describe('the metrics of an outbox', () => {
     });
     const counted = await until(() => app.analytics.status().outbox);
     expect(counted).toEqual({ waiting: 0, oldestAge: 0, setAside: 0 });
-    // None is due while this test runs, and the oldest is set aside.
+    // No row is due while this test runs, and the oldest row is set aside.
     await database.exec(`INSERT INTO nestjs_analytics.outbox (version, source, message, created_at, due_at) VALUES
       (1, 'default', '{}', now() - interval '1 hour', now() + interval '1 hour'),
       (1, 'default', '{}', now() - interval '2 hours', 'infinity'),
       (1, 'default', '{}', now(), now() + interval '1 hour')`);
-    // On a busy machine the first count took long, and is used for a while.
+    // On a busy machine the first count may have taken long, and is then used for a while.
     const found = await until(async () => {
       const all = await collected();
-      // Where a count takes too long, a collection goes without them.
+      // If a count takes too long, a collection leaves these metrics out.
       return Number(all.get('outbox.rows')?.[0]?.[1] ?? 0) > 0 ? all : undefined;
     });
     expect(found.get('outbox.rows')).toEqual([
@@ -412,7 +412,7 @@ describe('the metrics of an outbox', () => {
 describe('a view of the application that throws', () => {
   const stage = new Stage();
 
-  it('keeps no message from being delivered', async () => {
+  it('does not prevent the delivery of messages', async () => {
     const process = (): never => {
       throw new TypeError('it expects another attribute');
     };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { SpanLimit } from '../../src/observability/span-limit.js';
 
-/** Asks for so many spans of an owner; how many it may have. */
+/** Asks for `count` spans of an owner. Returns how many spans the owner gets. */
 function ask(limit: SpanLimit, owner: string, count: number): number {
   let made = 0;
   for (let n = 0; n < count; n++) {
@@ -12,21 +12,21 @@ function ask(limit: SpanLimit, owner: string, count: number): number {
   return made;
 }
 
-describe('the limit of spans', () => {
-  it('gives one owner half of them, and leaves some to each of the others', () => {
+describe('the span limit', () => {
+  it('gives one owner half of the spans, and leaves some to each further owner', () => {
     const limit = new SpanLimit(1_000, () => 0);
     const made = ['a', 'b', 'c', 'd'].map((owner) => ask(limit, owner, 5_000));
     expect(made).toEqual([500, 250, 125, 63]);
   });
 
-  it('gives owners all that they ask for below it', () => {
+  it('gives all owners all their spans below the limit', () => {
     const limit = new SpanLimit(1_000, () => 0);
     const made = Array.from({ length: 100 }, (_, index) => ask(limit, `d${index}`, 5));
     expect(made).toEqual(Array.from({ length: 100 }, () => 5));
     expect(limit.leftOut).toBe(0);
   });
 
-  it('begins anew each second', () => {
+  it('starts again each second', () => {
     let now = 0;
     const limit = new SpanLimit(10, () => now);
     expect(ask(limit, 'a', 20)).toBe(5);
@@ -37,13 +37,13 @@ describe('the limit of spans', () => {
     expect(limit.leftOut).toBe(15 + 20 + 15);
   });
 
-  it('counts no span that a sampler did not want', () => {
+  it('does not count spans that a sampler did not want', () => {
     const limit = new SpanLimit(10, () => 0);
     const asked = Array.from({ length: 100 }, () => limit.allows('a'));
     expect(asked).not.toContain(false);
   });
 
-  it('gives a single span to whoever comes first', () => {
+  it('gives a single span to the owner that asks first', () => {
     const limit = new SpanLimit(1, () => 0);
     expect([ask(limit, 'a', 2), ask(limit, 'b', 2)]).toEqual([1, 0]);
   });

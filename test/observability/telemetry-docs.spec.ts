@@ -11,7 +11,7 @@ import { readmeSnippet } from '../support/readme-snippet.js';
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const run = promisify(execFile);
 
-/** Prints what Prometheus scrapes from an application that has done everything that is measured. */
+/** Prints what Prometheus scrapes from an application that has caused every metric. */
 const APPLICATION = `
   import './telemetry.mjs';
   import 'reflect-metadata';
@@ -47,7 +47,7 @@ const APPLICATION = `
   console.log(text);
   process.exit(0);`;
 
-/** Prints which requests are deliveries by the page, of all that undici makes in an application: its paths. */
+/** Prints the path of each undici request of an application, and whether the page's snippet calls it a delivery. */
 const REQUESTS = `
   import { subscribe } from 'node:diagnostics_channel';
   import 'reflect-metadata';
@@ -74,9 +74,9 @@ const REQUESTS = `
   console.log(JSON.stringify(requests));
   process.exit(0);`;
 
-/** A series of a query: its name, and how it is selected. */
+/** A series of a query: its name, and the label that selects it. */
 const SERIES = /(nestjs_analytics_\w+)(?:\{(\w+)!?=)?/g;
-/** What Prometheus and a histogram add to the attributes of a metric. */
+/** Labels that Prometheus and histograms add to the attributes of a metric. */
 const ADDED = ['le', 'instance'];
 
 interface Panel {
@@ -84,7 +84,7 @@ interface Panel {
   targets: { expr: string; legendFormat: string }[];
 }
 
-/** The names that series of a scrape have, with those of their labels. */
+/** Returns the names of the series in a scrape, with the names of their labels. */
 function seriesIn(scrape: string): Map<string, string[]> {
   const lines = scrape.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
   return new Map(
@@ -96,7 +96,7 @@ function seriesIn(scrape: string): Map<string, string[]> {
 }
 
 describe('The page on metrics and traces', () => {
-  /** Inside the package, so that its snippets find it and its dependencies by their names. */
+  /** A folder inside the package, so that its snippets find the package and its dependencies by name. */
   let folder: string;
   let scrape: string;
 
@@ -120,12 +120,12 @@ describe('The page on metrics and traces', () => {
 
   afterAll(() => rm(folder, { recursive: true }));
 
-  it('shows a Prometheus exporter, which can be scraped', () => {
+  it('shows a Prometheus exporter that can be scraped', () => {
     expect(scrape).toMatch(/^nestjs_analytics_messages_taken_total\{.*source="default".*\} 2$/m);
     expect(scrape).toMatch(/^nestjs_analytics_buffer_messages\{.*\} 1$/m);
   });
 
-  it('has a dashboard for Grafana, which asks for what can be scraped, and for all of it', async () => {
+  it('has a Grafana dashboard that shows every metric that can be scraped, and no others', async () => {
     const file = await readFile(join(ROOT, 'docs', 'public', 'grafana-dashboard.json'), 'utf8');
     const { panels } = JSON.parse(file) as { panels: Panel[] };
     const scraped = seriesIn(scrape);
@@ -147,7 +147,7 @@ describe('The page on metrics and traces', () => {
     expect(all.filter((name) => !asked.has(name))).toEqual([]);
   });
 
-  it('tells deliveries from other requests of undici, for an instrumentation that sees all of them', async () => {
+  it('shows how an instrumentation can tell deliveries from other requests of undici', async () => {
     await writeSnippet('ignored requests', 'deliveries.mjs');
     await writeFile(join(folder, 'requests.mjs'), REQUESTS);
     const { stdout } = await run(process.execPath, [join(folder, 'requests.mjs')], { cwd: folder });

@@ -72,7 +72,7 @@ function spansOf(count: number): Promise<ReadableSpan[]> {
   });
 }
 
-/** The ids of the span in which these calls were made. */
+/** Makes the calls in a span. Returns the ids of the span. */
 function inSpan(calls: () => void): { traceId: string; spanId: string } {
   return trace.getTracer('shop').startActiveSpan('POST /orders', (span) => {
     calls();
@@ -83,7 +83,7 @@ function inSpan(calls: () => void): { traceId: string; spanId: string } {
 describeServers('a trace', (backend) => {
   const stage = new Stage();
 
-  it('reaches from a request in one process over the queue and another process to the receiver', async () => {
+  it('extends from a request in one process through the queue and another process to the receiver', async () => {
     const receiver = await stage.receiver();
     const { connection } = backend;
     const webhooks = webhooksTo(receiver, { id: 'crm' });
@@ -108,7 +108,7 @@ describeServers('a trace', (backend) => {
 describe('the span of a delivery', () => {
   const stage = new Stage();
 
-  it('is made for every attempt, and says how it ended', async () => {
+  it('is made for every attempt, and shows how the attempt ended', async () => {
     const receiver = await stage.receiver({ answer: [503, 200] });
     const app = await stage.app({
       connection: await newConnection(),
@@ -132,7 +132,7 @@ describe('the span of a delivery', () => {
     for (const { headers } of receiver.requests) expect(headers).not.toHaveProperty('traceparent');
   });
 
-  it('takes the place of a traceparent among the static headers', async () => {
+  it('replaces a `traceparent` among the static headers', async () => {
     const receiver = await stage.receiver();
     const app = await stage.app({
       connection: await newConnection(),
@@ -146,7 +146,7 @@ describe('the span of a delivery', () => {
     expect(request?.headers['x-shop']).toBe('traceparent');
   });
 
-  it('is not made for a call whose trace is not sampled, and receivers are told that it is not', async () => {
+  it('is not made for a call whose trace is not sampled, as its receivers are told', async () => {
     const receiver = await stage.receiver();
     const app = await stage.app({
       connection: await newConnection(),
@@ -165,7 +165,7 @@ describe('the span of a delivery', () => {
     expect(exporter.getFinishedSpans()).toEqual([]);
   });
 
-  it('begins a trace of its own for a message from the outbox', async () => {
+  it('starts a trace of its own for a message from the outbox', async () => {
     const receiver = await stage.receiver();
     const database = await stage.add(PGlite.create());
     const app = await stage.app({
@@ -185,7 +185,7 @@ describe('the span of a delivery', () => {
   });
 
   it.each(['onStart', 'onEnd'] as const)(
-    'does not keep messages from being delivered when %s of a span processor throws',
+    'does not prevent the delivery of messages when `%s` of a span processor throws',
     async (method) => {
       const receiver = await stage.receiver();
       const app = await stage.app({
@@ -207,7 +207,7 @@ describe('the span of a delivery', () => {
     },
   );
 
-  it('links to the calls of all of its messages when they share a request', async () => {
+  it('links to the calls of all its messages if they share a request', async () => {
     const receiver = await stage.receiver();
     const app = await stage.app({ connection: await newConnection(), endpoint: receiver.url() });
     const calls = [1, 2].map(() => inSpan(() => app.analytics.track({ userId: 'u1', event: 'Paid' })));

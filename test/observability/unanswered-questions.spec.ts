@@ -18,7 +18,7 @@ import { PostgresSession } from '../support/postgres-session.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 import { until } from '../support/until.js';
 
-/** As a `VACUUM FULL` or a `REINDEX` does. */
+/** A lock such as `VACUUM FULL` or `REINDEX` takes. */
 const LOCK_HISTORY =
   'LOCK TABLE nestjs_analytics.delivery_entry, nestjs_analytics.delivery_hour IN ACCESS EXCLUSIVE MODE';
 const LOCK_RATE_LIMITS = 'LOCK TABLE nestjs_analytics.rate_limit IN ACCESS EXCLUSIVE MODE';
@@ -26,7 +26,7 @@ const LOCK_DELETIONS = 'LOCK TABLE nestjs_analytics.deletion IN ACCESS EXCLUSIVE
 const DESTINATIONS = { encryptionKey: false } as const;
 /** More than the connections of the queue's pool. */
 const MANY = 20;
-/** In seconds. The questions are not asked again for longer. */
+/** In seconds, shorter than the pause before an unanswered query is repeated. */
 const PERIOD = 1;
 
 describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that leaves questions unanswered', () => {
@@ -47,14 +47,14 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that leaves que
     await server.dispose();
   });
 
-  it('goes on taking and handing out jobs, however often its health is checked', async () => {
+  it('still takes and hands out jobs, however often its health is checked', async () => {
     const receiver = await stage.receiver();
     const app = await stage.app({ connection, webhooks: webhooksTo(receiver), shutdownTimeout: 2_000 });
     app.analytics.track({ userId: 'u1', event: 'Before' });
     await receiver.received(1);
     const health = app.context.get(AnalyticsHealthIndicator);
     expect((await health.isHealthy('analytics', { timeout: 10_000 })).analytics.status).toBe('up');
-    // As someone does who shrinks or changes the table.
+    // As when somebody shrinks or changes the table.
     await other.holding('LOCK TABLE nestjs_analytics.backlog IN ACCESS EXCLUSIVE MODE', async () => {
       for (let n = 0; n < MANY; n++) {
         const { analytics } = await health.isHealthy('analytics', { timeout: 10 });
@@ -66,7 +66,7 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that leaves que
     expect((await health.isHealthy('analytics', { timeout: 10_000 })).analytics.status).toBe('up');
   });
 
-  it('goes on taking and handing out jobs, however often the history of deliveries is read', async () => {
+  it('still takes and hands out jobs, however often the history of deliveries is read', async () => {
     const receiver = await stage.receiver();
     const app = await stage.app({ connection, flushAt: 1, webhooks: webhooksTo(receiver) });
     const deliveries = app.context.get(DeliveriesService);
@@ -81,14 +81,14 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that leaves que
       app.analytics.track({ userId: 'u1', event: 'Meanwhile' });
       await receiver.received(2);
       await other.waiting(1);
-      // Two of those who read, and those that write and remove what is old.
+      // Two readers, and the sessions that write the history and remove old entries.
       expect(await other.waitingNow()).toBeLessThanOrEqual(4);
       return { reads: Promise.all(asked.flat()) };
     });
     expect(await reads).toHaveLength(3 * MANY);
   });
 
-  it('goes on taking and handing out jobs, however many destinations are deleted with their history', async () => {
+  it('still takes and hands out jobs, however many destinations are deleted with their history', async () => {
     const receiver = await stage.receiver();
     const app = await stage.app({
       connection,
@@ -113,7 +113,7 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that leaves que
     expect(await deletions).toHaveLength(MANY);
   });
 
-  it('goes on taking and handing out jobs, however many destinations have a `rateLimit`', async () => {
+  it('still takes and hands out jobs, however many destinations have a `rateLimit`', async () => {
     const receiver = await stage.receiver();
     const limited = Array.from({ length: MANY }, (_, n) =>
       webhooksTo(receiver, { id: `limited-${n}`, rateLimit: 10 }),
@@ -135,7 +135,7 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that leaves que
     await receiver.received(2 * MANY + 2);
   });
 
-  it('goes on taking and handing out jobs, however many are put back while it does not say who was deleted', async () => {
+  it('still takes and hands out jobs while the look-up of deleted users holds up many put-back jobs', async () => {
     let status = 200;
     const failing = await stage.receiver({ answer: () => status });
     const receiver = await stage.receiver();
@@ -159,13 +159,13 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that leaves que
       await other.waiting(1);
       app.analytics.track({ userId: 'u1', event: 'Meanwhile', integrations: { All: false, other: true } });
       await receiver.received(2);
-      // Two that ask, and the search for deletions that are left.
+      // Two look-ups of deleted users, and the search for unfinished deletions.
       expect(await other.waitingNow()).toBeLessThanOrEqual(3);
     });
     await until(async () => ((await app.queue.getDelayedCount()) === MANY ? true : undefined));
   });
 
-  it('keeps nobody waiting for long who asks it who was deleted, and cannot before others are answered', async () => {
+  it('has further look-ups of deleted users rejected soon while earlier look-ups are unanswered', async () => {
     const { storage } = await stage.add(openBackend(connection));
     if (storage.kind !== 'postgres') throw new Error('this is not PostgreSQL');
     const store = new PostgresDeletionStore(storage.pool, 100);
@@ -185,14 +185,14 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that leaves que
     }
   });
 
-  it('is asked once who was deleted for all who wait for others to be answered', async () => {
+  it('gets one query for all look-ups of deleted users that wait for earlier ones', async () => {
     const { storage } = await stage.add(openBackend(connection));
     if (storage.kind !== 'postgres') throw new Error('this is not PostgreSQL');
     const query = jest.spyOn(storage.pool, 'query');
     const store = await createDeletionStore(storage);
     const keys = Array.from({ length: MANY }, (_, n) => `user${n}`);
     await store.add(keys.map((key, at) => ({ key, at, task: 'of web' })));
-    // The first look finds out whether there is a table.
+    // The first look-up finds out whether there is a table.
     await store.find(['nobody']);
     query.mockClear();
     const { found } = await other.holding(LOCK_DELETIONS, async () => {
@@ -207,7 +207,7 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that leaves que
     expect(query).toHaveBeenCalledTimes(3);
   });
 
-  it('does not keep a tenant who reads the history waiting until another one has read much of it', async () => {
+  it('lets a tenant read the history before another tenant has read much of it', async () => {
     const receiver = await stage.receiver();
     const app = await stage.app({
       connection,
@@ -233,7 +233,7 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that leaves que
       const asked = Array.from({ length: MANY }, () => readBy('busy', busy.id));
       await other.waiting(2);
       asked.push(readBy('quiet', quiet.id));
-      // By then it has been looked up whose that is, as of the others, and the read waits for its turn.
+      // By then, the owner of the destination has been looked up, and the read waits for its turn.
       await destinations.get(quiet.id);
       await destinations.get(quiet.id);
       return { reads: Promise.all(asked) };
@@ -242,7 +242,7 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that leaves que
     expect(read.indexOf('quiet')).toBeLessThan(MANY / 2);
   });
 
-  it('is told of in a health check where it refuses to answer', async () => {
+  it('is reported by a health check if it answers with errors', async () => {
     const app = await stage.app({ connection, webhooks: webhooksTo(await stage.receiver()), worker: false });
     const health = app.context.get(AnalyticsHealthIndicator);
     expect((await health.isHealthy('analytics', { timeout: 10_000 })).analytics.status).toBe('up');
@@ -251,7 +251,7 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that leaves que
     expect(analytics.reasons).toEqual(['The queue does not report what waits: it answers with an error.']);
   });
 
-  it('gets two questions at a time at most, however often metrics are collected', async () => {
+  it('gets at most two queries at a time, however often metrics are collected', async () => {
     const reader = newReader();
     const webhooks = { urls: ['https://hooks.example.com/'] };
     await stage.app({ connection, webhooks, worker: false, shutdownTimeout: 2_000 });
@@ -262,7 +262,7 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that leaves que
     });
   });
 
-  it('is not asked for what waits for a while after counting took long, and the last counts are told meanwhile', async () => {
+  it('is not asked to count again soon after a slow count, while the last counts are still exported', async () => {
     const reader = newReader();
     const webhooks = { urls: ['https://hooks.example.com/'] };
     await stage.app({ connection, webhooks, worker: false, shutdownTimeout: 2_000 });
@@ -279,18 +279,18 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that leaves que
     await until(async () => ((await statesTold()).includes('failed') ? true : undefined));
     await whileLocked(async () => {
       expect(await statesTold()).toEqual(expect.arrayContaining(counted));
-      // Failed jobs are counted on their own, and that was quick.
+      // Failed jobs are counted separately, and that count was quick.
       expect(await other.waitingNow()).toBeLessThanOrEqual(1);
     });
   });
 
-  it('is not asked again for a while either after it has ended such a question', async () => {
+  it('is not asked to count again soon after it has cancelled a count', async () => {
     const database = new URL(connection).pathname.slice(1);
     await other.query(`ALTER DATABASE "${database}" SET lock_timeout = '500ms'`);
     const reader = newReader();
     const webhooks = { urls: ['https://hooks.example.com/'] };
     const app = await stage.app({ connection, webhooks, worker: false, shutdownTimeout: 2_000 });
-    /** When sessions that are still there have last begun to count jobs. */
+    /** Resolves to the times at which the current sessions last began to count jobs. */
     const countsBegun = async (): Promise<number[]> => {
       await other.query('SELECT pg_stat_clear_snapshot()');
       const rows = await other.query<{ begun: Date }>(`SELECT query_start AS begun FROM pg_stat_activity
@@ -306,7 +306,7 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that leaves que
     });
   });
 
-  it('makes the oldest job no younger by not being asked: its age grows meanwhile', async () => {
+  it('lets the age of the oldest job grow while it is not asked', async () => {
     const reader = newReader();
     const webhooks = { urls: ['https://hooks.example.com/'] };
     const app = await stage.app({ connection, webhooks, worker: false, shutdownTimeout: 2_000 });
@@ -330,7 +330,7 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that leaves que
   });
 });
 
-/** Of an SDK that takes the place of the one before. */
+/** A reader of an SDK that replaces the previous one. */
 function newReader(): PeriodicExportingMetricReader {
   metrics.disable();
   const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);

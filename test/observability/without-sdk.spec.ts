@@ -4,10 +4,10 @@ import { Stage, webhooksTo } from '../support/stage.js';
 
 const newConnection = quickConnections();
 
-describe('without an OpenTelemetry SDK', () => {
+describe('without an OpenTelemetry SDK, an application', () => {
   const stage = new Stage();
 
-  it('a queued message carries nothing of its call, and requests have no traceparent', async () => {
+  it('stores nothing about the call in a queued message, and sends no `traceparent`', async () => {
     const receiver = await stage.receiver({ answer: [400] });
     const app = await stage.app({
       connection: await newConnection(),

@@ -12,11 +12,11 @@ describe('closestName', () => {
     ['url', 'urls'],
     ['webhook', 'webhooks'],
     ['wehbooks', 'webhooks'],
-  ])('takes %s for %s', (name, expected) => {
+  ])('corrects %s to %s', (name, expected) => {
     expect(closestName(name, KNOWN)).toBe(expected);
   });
 
-  it.each(['groupId', 'email', 'on', '', 'x'.repeat(1_000)])('takes %j for none', (name) => {
+  it.each(['groupId', 'email', 'on', '', 'x'.repeat(1_000)])('finds no similar name for %j', (name) => {
     expect(closestName(name, KNOWN)).toBeUndefined();
   });
 });

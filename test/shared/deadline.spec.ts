@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Deadline } from '../../src/shared/deadline.js';
 
-/** How long a turn of the event loop takes on the fake clock: work that is late is given one more. */
+/** Length of a turn of the event loop on the fake clock. Late work is given one more turn. */
 const TURN = 1;
 
-/** Records when it expired, in milliseconds from the start of the test. */
+/** Records when it expired, in milliseconds since the start of the test. */
 class Work {
   expiredAt: number | undefined;
 
@@ -26,7 +26,7 @@ describe('a deadline', () => {
     jest.useRealTimers();
   });
 
-  it('ends the work whose time is over, once', () => {
+  it('ends work once when its time is over', () => {
     const work = new Work();
     deadline.set(work, performance.now() + 500);
     jest.advanceTimersByTime(499);
@@ -36,7 +36,7 @@ describe('a deadline', () => {
     expect(jest.getTimerCount()).toBe(0);
   });
 
-  it('leaves alone what is done, and gives the next work its own time', () => {
+  it('ignores work that is done, and gives the next work its own time', () => {
     const [done, next] = [new Work(), new Work()];
     deadline.set(done, performance.now() + 500);
     jest.advanceTimersByTime(400);
@@ -46,7 +46,7 @@ describe('a deadline', () => {
     expect([done.expiredAt, next.expiredAt]).toEqual([undefined, 900 + TURN]);
   });
 
-  it('leaves alone what is done in the turn of the loop in which it is late', () => {
+  it('ignores work that is done in the turn of the event loop in which it is late', () => {
     const [late, next] = [new Work(), new Work()];
     deadline.set(late, performance.now() + 500);
     jest.advanceTimersByTime(500);
@@ -64,7 +64,7 @@ describe('a deadline', () => {
     expect(work.expiredAt).toBe(250 + TURN);
   });
 
-  it('that is over when it is set asks for no timer in the past, which Node warns of', () => {
+  it('sets no timer in the past, which Node warns about, if it is over when it is set', () => {
     const timers = jest.spyOn(globalThis, 'setTimeout');
     const work = new Work();
     deadline.set(work, performance.now() - 400);
@@ -74,7 +74,7 @@ describe('a deadline', () => {
     expect(work.expiredAt).toBeLessThanOrEqual(2 * TURN);
   });
 
-  it('starts no timer for each of many works that are in time', () => {
+  it('does not start a timer for each piece of work that is in time', () => {
     const timers = jest.spyOn(globalThis, 'setTimeout');
     for (let n = 0; n < 100; n++) {
       deadline.set(new Work(), performance.now() + 5_000);

@@ -27,7 +27,7 @@ describe('EventLoopTurns', () => {
     expect(done).toEqual(Array.from({ length: 100 }, (_, index) => index));
   });
 
-  it('makes work that comes later wait behind the work that waits already', async () => {
+  it('makes later work wait behind the work that already waits', async () => {
     const turns = new EventLoopTurns();
     const order: string[] = [];
     const piece = async (name: string): Promise<void> => {

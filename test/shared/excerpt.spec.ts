@@ -4,7 +4,7 @@ import { excerptOf } from '../../src/shared/excerpt.js';
 import { heldBytes } from '../support/heap.js';
 
 describe('the excerpt of an answer', () => {
-  it('is its text', () => {
+  it('is the whole text of a short answer', () => {
     expect(excerptOf(Buffer.from('{"ok":"Zoë 🚀"}'))).toBe('{"ok":"Zoë 🚀"}');
     expect(excerptOf(Buffer.alloc(0))).toBe('');
   });
@@ -35,7 +35,7 @@ describe('the excerpt of an answer', () => {
     expect(excerpts).toHaveLength(2_000);
   });
 
-  it('of any bytes is at most 1 KiB, without control characters and lone surrogates', () => {
+  it('of any bytes is at most 1 KiB, without control characters or lone surrogates', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 1024, size: 'max' }), (bytes) => {
         const excerpt = excerptOf(Buffer.from(bytes));
@@ -52,7 +52,7 @@ describe('the excerpt of an answer', () => {
     expect(excerptOf(`${'a'.repeat(1023)}🚀`)).toBe('a'.repeat(1023));
   });
 
-  it('of any text is at most 1 KiB, without control characters and lone surrogates', () => {
+  it('of any text is at most 1 KiB, without control characters or lone surrogates', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 1100, size: 'max' }), fc.nat(1100), (text, end) => {
         const excerpt = excerptOf(text.slice(0, end));

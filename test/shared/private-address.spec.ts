@@ -28,11 +28,11 @@ const PRIVATE = {
 };
 
 describe('the network guard', () => {
-  it.each(PUBLIC)('takes %s for public', (address) => {
+  it.each(PUBLIC)('treats %s as public', (address) => {
     expect(isPublicAddress(address)).toBe(true);
   });
 
-  it('takes a Teredo address for public when server and client are', () => {
+  it('treats a Teredo address as public if its server and client addresses are public', () => {
     expect(isPublicAddress('2001:0:808:808::f7f7:f7f7')).toBe(true);
   });
 

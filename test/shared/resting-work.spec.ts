@@ -2,11 +2,11 @@ import { describe, expect, it } from '@jest/globals';
 import { RestingWork } from '../../src/shared/resting-work.js';
 import { FakeClock } from '../support/fake-clock.js';
 
-/** How long the work takes, in milliseconds. */
+/** Duration of the work, in milliseconds. */
 const DURATION = 1_000;
 
 describe('work that rests', () => {
-  /** Work that results in how often it was begun. */
+  /** Work whose result is how often it was started. */
   function open(): { clock: FakeClock; work: RestingWork<number> } {
     const clock = new FakeClock();
     let begun = 0;
@@ -21,7 +21,7 @@ describe('work that rests', () => {
     return { clock, work };
   }
 
-  it('is done once for all who ask while it goes on', async () => {
+  it('is done once for all callers while it is in progress', async () => {
     const { clock, work } = open();
     const results = [work.result(), work.result()];
     await clock.pass(DURATION / 2);
@@ -30,7 +30,7 @@ describe('work that rests', () => {
     expect(await Promise.all(results)).toEqual([1, 1, 1]);
   });
 
-  it('is not done again until it has rested twenty times as long as it took', async () => {
+  it('is not repeated until it has rested twenty times as long as it took', async () => {
     const { clock, work } = open();
     const first = work.result();
     await clock.pass(DURATION);
@@ -43,7 +43,7 @@ describe('work that rests', () => {
     expect(await second).toBe(2);
   });
 
-  /** Work that fails, and how often it was begun. */
+  /** Work that fails, with the number of its starts. */
   function openFailing(duration: number): {
     clock: FakeClock;
     work: RestingWork<never>;
@@ -62,7 +62,7 @@ describe('work that rests', () => {
     return { clock, work, begun: () => begun };
   }
 
-  it('rests as long after it failed, and whoever asks meanwhile is told of that failure', async () => {
+  it('rests just as long after a failure, and rejects with that failure meanwhile', async () => {
     const { clock, work, begun } = openFailing(DURATION);
     const first = expect(work.result()).rejects.toThrow('The queue is away.');
     await clock.pass(DURATION);
@@ -76,7 +76,7 @@ describe('work that rests', () => {
     expect(begun()).toBe(2);
   });
 
-  it('rests for a minute at most after it failed', async () => {
+  it('rests for at most a minute after a failure', async () => {
     const { clock, work, begun } = openFailing(60_000);
     const first = expect(work.result()).rejects.toThrow('The queue is away.');
     await clock.pass(60_000);
@@ -90,7 +90,7 @@ describe('work that rests', () => {
     expect(begun()).toBe(2);
   });
 
-  it('rests for ten minutes at most, however long an outage has made it take', async () => {
+  it('rests for at most ten minutes, however long an outage has made it take', async () => {
     const clock = new FakeClock();
     let end: (result: string) => void = () => undefined;
     const work = new RestingWork(() => new Promise<string>((resolve) => (end = resolve)), clock);

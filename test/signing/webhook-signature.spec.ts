@@ -20,7 +20,7 @@ describe('the signature', () => {
     expect(signature(body, sharedKey(secret))).toBe(digest);
   });
 
-  it('is the same over a text and over its bytes in UTF-8', () => {
+  it('is the same for a text and for its UTF-8 bytes', () => {
     for (const [secret, body, digest] of VECTORS) {
       expect(signature(Buffer.from(body), sharedKey(secret))).toBe(digest);
     }
@@ -28,15 +28,15 @@ describe('the signature', () => {
 });
 
 describe('an HMAC', () => {
-  /** What Node's own says. */
+  /** The HMAC that Node computes. */
   function expected(algorithm: string, key: string | Uint8Array, message: string | Uint8Array): string {
     return createHmac(algorithm, key).update(message).digest('hex');
   }
 
   it.each(['sha1', 'sha256'] as const)(
-    'with %s is that of Node, for any key and any messages',
+    'with %s equals that of Node, for any key and any messages',
     (algorithm) => {
-      // Longer than a block, too: such a key is hashed first.
+      // Some keys are longer than a block, which are hashed first.
       const key = fc.oneof(fc.uint8Array({ maxLength: 200 }), fc.string({ unit: 'binary', maxLength: 100 }));
       const message = fc.oneof(fc.uint8Array({ maxLength: 500 }), fc.string({ unit: 'binary' }));
       fc.assert(
@@ -48,18 +48,18 @@ describe('an HMAC', () => {
     },
   );
 
-  it.each([63, 64, 65, 128])('is that of Node for a key of %i bytes', (size) => {
+  it.each([63, 64, 65, 128])('equals that of Node for a key of %i bytes', (size) => {
     const key = Buffer.alloc(size, 0xa5);
     expect(new HmacKey('sha1', key).sign('message', 'hex')).toBe(expected('sha1', key, 'message'));
     expect(new HmacKey('sha256', key).sign('message', 'hex')).toBe(expected('sha256', key, 'message'));
   });
 
-  it.each([0, 65_471, 65_472, 65_473, 1_000_000])('is that of Node for a message of %i bytes', (size) => {
+  it.each([0, 65_471, 65_472, 65_473, 1_000_000])('equals that of Node for a message of %i bytes', (size) => {
     const message = Buffer.alloc(size, 0x5a);
     expect(sharedKey('secret').sign(message, 'hex')).toBe(expected('sha1', 'secret', message));
   });
 
-  it('with one key is not disturbed by another', () => {
+  it('with one key is not affected by another key', () => {
     const keys = ['first', 'second'].map(sharedKey);
     const signed = (): string[] => keys.map((key) => key.sign('message', 'hex'));
     expect(signed()).toEqual(signed());

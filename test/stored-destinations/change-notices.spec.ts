@@ -3,7 +3,7 @@ import { ChangeNotices } from '../../src/stored-destinations/change-notices.js';
 import type { DestinationChange } from '../../src/stored-destinations/destination-feed.js';
 import { FakeClock } from '../support/fake-clock.js';
 
-/** What Node reports of a server that is away. */
+/** Node's error for a server that cannot be reached. */
 const AWAY = Object.assign(new Error('connect'), { code: 'ECONNREFUSED' });
 
 describe('notices of changes in the tables of the application', () => {
@@ -33,14 +33,14 @@ describe('notices of changes in the tables of the application', () => {
     });
   });
 
-  it('are in force here at once, and kept while the database is away: one of each tenant', async () => {
+  it('take effect in this process at once, and are kept while the database is away: one for each tenant', async () => {
     fails = AWAY;
     for (const tenant of ['acme', 'other', 'acme']) await notices.tell({ tenant });
     expect(forgotten).toHaveLength(3);
     expect(told).toEqual([]);
     asked = 0;
     await clock.pass(10_000);
-    // One of them finds out that the database is still away.
+    // One of the notices finds out that the database is still away.
     expect(asked).toBe(10);
     fails = undefined;
     await clock.pass(1_000);
@@ -50,13 +50,13 @@ describe('notices of changes in the tables of the application', () => {
     expect(lost).toEqual([]);
   });
 
-  it('that the database refuses are refused', async () => {
+  it('are rejected if the database refuses them', async () => {
     fails = new Error('permission denied for table');
     await expect(notices.tell({ tenant: 'acme' })).rejects.toThrow('permission denied');
     expect(clock.pending).toBe(0);
   });
 
-  it('keep no process alive, and take no memory without bound', async () => {
+  it('do not keep the process alive, and take a limited amount of memory', async () => {
     fails = AWAY;
     for (let n = 0; n < 5_000; n++) await notices.tell({ tenant: `tenant ${n}` });
     await expect(notices.tell({ tenant: 'one more' })).rejects.toBe(AWAY);

@@ -31,7 +31,7 @@ describeWith('postgres', PostgresServer.installed, 'changes of destinations at t
     return app.context.get(DestinationsService);
   }
 
-  it('never wait for each other, although one adds and one deletes a destination of the same tenant', async () => {
+  it('do not wait for each other if one adds and another deletes a destination of the same tenant', async () => {
     const [mine, others] = [await start(), await start()];
     const { id } = await mine.create(ACME);
     await others.list();
@@ -48,11 +48,11 @@ describeWith('postgres', PostgresServer.installed, 'changes of destinations at t
     expect(destinations.map((each) => each.id)).toEqual([left]);
   });
 
-  it('keep no other application waiting that has a prefix of its own', async () => {
+  it('do not hold up other applications that have a different prefix', async () => {
     const shop = await start('shop');
     const others = [await start(), await start('billing')];
     await shop.create(ACME);
-    // Somebody's trigger makes it wait, once it has all locks.
+    // A trigger in the database makes the change wait once it has all locks.
     await other.query(`CREATE FUNCTION public.hold() RETURNS trigger LANGUAGE plpgsql AS
       $$ BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NEW; END $$;
       CREATE TRIGGER hold BEFORE INSERT ON nestjs_analytics_shop.destination_change

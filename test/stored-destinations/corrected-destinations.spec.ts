@@ -21,7 +21,7 @@ describeAnyServer('a destination at run time whose URL is down and has asked for
   let app: AnalyticsApp;
   let destinations: DestinationsService;
   let id: string;
-  /** Until then, the receiver answers none of the requests after those that have failed. */
+  /** Until this resolves, the receiver answers no request after the failed requests. */
   let trial: Deferred;
   let corrected: Answer;
 
@@ -57,7 +57,7 @@ describeAnyServer('a destination at run time whose URL is down and has asked for
     await down;
     for (const event of WAITING) {
       app.analytics.track({ userId: 'u1', event });
-      // Each in a batch of its own.
+      // Each message in a batch of its own.
       await app.analytics.flush();
     }
     await allAreDelayed(FAILURES + WAITING.length);
@@ -68,7 +68,7 @@ describeAnyServer('a destination at run time whose URL is down and has asked for
     await until(async () => ((await deliveries.counts()).delayed === count ? true : undefined));
   }
 
-  /** Another receiver gets a message, after which every job has been looked at that this process was told of. */
+  /** Delivers a message to another receiver, after which this process has looked at every job it was told about. */
   async function passOne(): Promise<void> {
     const other = await stage.receiver();
     const { id: passing } = await destinations.create({ urls: [other.url()], events: ['Passing'] });
@@ -82,19 +82,22 @@ describeAnyServer('a destination at run time whose URL is down and has asked for
     ['a shared secret', (service) => service.update(id, { sharedSecret: 'a secret of both sides' })],
     ['a new secret', (service) => service.rotateSecret(id)],
     ['more time', (service) => service.update(id, { timeout: 60_000 })],
-  ])('is tried once at once when it gets %s, and gets the rest when that is taken', async (_, change) => {
-    await change(destinations);
-    await receiver.received(FAILURES + 1);
-    await passOne();
-    expect(receiver.requests).toHaveLength(FAILURES + 1);
-    trial.resolve();
-    await receiver.received(FAILURES + WAITING.length);
-    expect(eventsIn(receiver.requests.slice(FAILURES)).sort()).toEqual([...WAITING].sort());
-  });
+  ])(
+    'is tried once right after it gets %s, and gets the other messages when that request is taken',
+    async (_, change) => {
+      await change(destinations);
+      await receiver.received(FAILURES + 1);
+      await passOne();
+      expect(receiver.requests).toHaveLength(FAILURES + 1);
+      trial.resolve();
+      await receiver.received(FAILURES + WAITING.length);
+      expect(eventsIn(receiver.requests.slice(FAILURES)).sort()).toEqual([...WAITING].sort());
+    },
+  );
 
-  // No two processes share an embedded database.
+  // Processes cannot share an embedded database.
   if (backend.name !== 'embedded') {
-    it('is tried with what another process has corrected', async () => {
+    it('is tried with a correction that another process has made', async () => {
       const other = await start(false);
       trial.resolve();
       await other.context.get(DestinationsService).update(id, { headers: { authorization: 'right' } });
@@ -104,7 +107,7 @@ describeAnyServer('a destination at run time whose URL is down and has asked for
     });
   }
 
-  it('is left alone again when it refuses that one, until the next correction', async () => {
+  it('is left alone again if it refuses that request, until the next correction', async () => {
     corrected = BUSY;
     trial.resolve();
     await destinations.update(id, { headers: { authorization: 'still wrong' } });
@@ -121,7 +124,7 @@ describeAnyServer('a destination at run time whose URL is down and has asked for
     await until(() => (app.analytics.status().endpointsDown.length === 0 ? true : undefined));
   });
 
-  it('is not tried when a replaced secret ends, and is when one is taken away', async () => {
+  it('is not tried when a replaced secret ends, but is tried when a secret is removed', async () => {
     corrected = BUSY;
     trial.resolve();
     const tried = async (change: () => Promise<unknown>): Promise<void> => {
@@ -141,7 +144,7 @@ describeAnyServer('a destination at run time whose URL is down and has asked for
     expect(signatures.map((all) => String(all).split(' ').length)).toEqual([2, 3, 1]);
   });
 
-  it('is not tried when what it is sent stays as it is', async () => {
+  it('is not tried if a change does not affect its requests', async () => {
     await destinations.update(id, { name: 'CRM', events: ['*'], headers: { authorization: 'wrong' } });
     await passOne();
     expect(receiver.requests).toHaveLength(FAILURES);

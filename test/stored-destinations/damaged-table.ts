@@ -1,6 +1,6 @@
 import type { DestinationRecord, DestinationStore } from '../../src/options/destination-store.js';
 
-/** A table of the application with a row that cannot be read: the look-ups of its tenant fail. */
+/** A table of the application with a row that cannot be read, so that look-ups of its tenant fail. */
 export class DamagedTable implements DestinationStore {
   readonly rows: DestinationRecord[] = [];
   isRepaired = false;

@@ -24,10 +24,10 @@ const newConnection = quickConnections();
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
-/** The URLs of a destination, of which it has the first few. */
+/** The URLs of the destination. It uses the first few of them. */
 const URLS = [0, 1, 2].map((n) => `https://hooks.example.com/${n}`);
 
-/** @param statuses what each URL answered */
+/** @param statuses the answer of each URL */
 function failing(...statuses: number[]): { delivered: []; failed: QueuedMessage[] } {
   const outcomes = statuses.map((status, url) => ({
     url: hashUrl(new URL(URLS[url] ?? '')),
@@ -42,7 +42,7 @@ function failing(...statuses: number[]): { delivered: []; failed: QueuedMessage[
 const TIMES = { createdAt: 0, updatedAt: 0 };
 const DELIVERED = { delivered: ['m'], failed: [] };
 
-/** The part of a process that watches for dead destinations, and the record as it is known there. */
+/** The part of a process that watches for dead destinations, and the record that the process knows. */
 interface Watching {
   dead: DeadDestinations;
   known: DestinationRecord;
@@ -79,7 +79,7 @@ describe('a destination that takes nothing', () => {
 
   const stored = (): Promise<DestinationRecord> => records.find('a', undefined);
 
-  /** What came of an attempt in a process that knows of a change before it, or has not heard of it yet. */
+  /** Reports the outcome of an attempt to a process, which first hears of earlier changes if `hasHeard` is set. */
   async function after(
     time: number,
     attempt: Parameters<DeadDestinations['attempted']>[1],
@@ -92,7 +92,7 @@ describe('a destination that takes nothing', () => {
     await new Promise((resolve) => setImmediate(resolve));
   }
 
-  /** As its owner does, who has corrected it. */
+  /** Disables and enables the destination, as its owner does after a correction. */
   async function disableAndEnable(): Promise<void> {
     await records.change('a', {}, () => ({ enabled: false }));
     await records.change('a', {}, () => ({ enabled: true, failingSince: undefined }));
@@ -103,7 +103,7 @@ describe('a destination that takes nothing', () => {
     expect(told).not.toContain('disabled');
   }
 
-  it('is disabled with all others that fail as long, also where they are more than are remembered', async () => {
+  it('is disabled with all others that fail as long, even if they are more than can be remembered', async () => {
     const { dead } = await open(2);
     const ids = ['a', 'b', 'c', 'd', 'e'];
     for (const id of ids.slice(1)) {
@@ -123,7 +123,7 @@ describe('a destination that takes nothing', () => {
     expect(told.filter((type) => type === 'disabled')).toHaveLength(ids.length);
   });
 
-  it('makes room for others once it has not failed for as long, as where it was deleted', async () => {
+  it('makes room for others once it has not failed for a long time, as after a deletion', async () => {
     const { dead } = await open(1);
     await records.add({ id: 'b', urls: URLS.slice(0, 1), createdAt: now, updatedAt: now, version: 1 }, 10);
     const find = (): Promise<DestinationRecord> => records.find('b', undefined);
@@ -154,7 +154,7 @@ describe('a destination that takes nothing', () => {
     });
   });
 
-  it('begins anew when it takes a message, of which the store is told if it knew', async () => {
+  it('starts again when it takes a message, which the store learns if it knew of the failures', async () => {
     await after(0, failing(404));
     await after(DAY, failing(404));
     await after(0, DELIVERED);
@@ -172,14 +172,14 @@ describe('a destination that takes nothing', () => {
     expect(told).toEqual(['disabled']);
   });
 
-  it('is disabled at once when it says that it is gone, and once by all processes', async () => {
+  it('is disabled at once when it answers 410, and only once by all processes together', async () => {
     const gone = [after(0, failing(410)), after(0, failing(410), other, { hasHeard: false })];
     await Promise.all(gone);
     expect(told).toEqual(['disabled']);
     expect(await stored()).toMatchObject({ disabledReason: expect.stringContaining('410') });
   });
 
-  it('has few lines in the log where many others are gone too', async () => {
+  it('has few lines in the log if many other destinations are gone too', async () => {
     const lines: string[] = [];
     const silent = { error: () => undefined, log: () => undefined };
     Logger.overrideLogger({ ...silent, warn: (line: string) => lines.push(line) });
@@ -193,7 +193,7 @@ describe('a destination that takes nothing', () => {
     expect(lines[0]).toMatch(/"gone-0" was disabled: it answered 410/);
   });
 
-  it('is not disabled at once when only one of its URLs is gone', async () => {
+  it('is not disabled at once if only one of its URLs is gone', async () => {
     await after(0, failing(410, 200));
     await after(HOUR, failing(200, 410));
     await after(HOUR, failing(410, 400));
@@ -209,7 +209,7 @@ describe('a destination that takes nothing', () => {
     expect(told).toEqual(['disabled']);
   });
 
-  it('begins anew when somebody enables it', async () => {
+  it('starts again when it is enabled', async () => {
     await after(0, failing(404));
     await after(DAY, failing(404));
     await disableAndEnable();
@@ -218,7 +218,7 @@ describe('a destination that takes nothing', () => {
     await expectEnabled();
   });
 
-  it('begins anew in all processes when it is enabled after one of them disabled it', async () => {
+  it('starts again in all processes when it is enabled after one of them disabled it', async () => {
     await after(0, failing(404));
     await after(0, failing(404), other);
     await after(DAY, failing(404));
@@ -232,7 +232,7 @@ describe('a destination that takes nothing', () => {
     await expectEnabled();
   });
 
-  it('is not disabled by a process that has not heard yet that somebody enabled it', async () => {
+  it('is not disabled by a process that does not know yet that it was enabled', async () => {
     await records.change('a', {}, () => ({ failingSince: now - 5 * DAY + 1 }));
     await after(0, failing(404));
     await disableAndEnable();
@@ -240,7 +240,7 @@ describe('a destination that takes nothing', () => {
     await expectEnabled();
   });
 
-  it('is not disabled by the 410 of a URL that it has no more, in a process that has not heard of it', async () => {
+  it('is not disabled by the 410 of a former URL in a process that does not know of the change yet', async () => {
     await records.change('a', {}, () => ({ urls: URLS.slice(1, 2) }));
     await after(0, failing(410), one, { hasHeard: false });
     await after(HOUR, failing(410));
@@ -252,12 +252,12 @@ describe('a destination that takes nothing', () => {
     expect(told).toEqual(['disabled']);
   });
 
-  it('is disabled by the 410 of the URLs that it has left', async () => {
+  it('is disabled when all URLs that it has left answer 410', async () => {
     await after(0, failing(410, 410));
     expect(told).toEqual(['disabled']);
   });
 
-  it('begins anew when its owner gives it another URL, and not when they change something else', async () => {
+  it('starts again when its owner gives it another URL, but not after other changes', async () => {
     await after(0, failing(404));
     await after(2 * HOUR, failing(404));
     await records.change('a', {}, () => ({ name: 'Warehouse', urls: URLS.slice(0, 1) }));
@@ -270,10 +270,10 @@ describe('a destination that takes nothing', () => {
     expect(told).toEqual(['disabled']);
   });
 
-  it('is not disabled after five days of another URL than it has in the store', async () => {
+  it('is not disabled for five days of failures of a URL that the store has replaced', async () => {
     await records.change('a', {}, () => ({ failingSince: now - 6 * DAY }));
     one.known = await stored();
-    // Not by this module, which would have begun anew.
+    // Not replaced through this module, which would have started again.
     await store.replace({ ...one.known, ...TIMES, urls: URLS.slice(1, 2), version: 3 });
     await after(0, failing(404), one, { hasHeard: false });
     await expectEnabled();
@@ -291,7 +291,7 @@ describe('a destination that takes nothing', () => {
     await expectEnabled();
   });
 
-  it('is not disabled if another process delivers to it at that moment', async () => {
+  it('is not disabled if another process delivers to it at the same moment', async () => {
     await after(0, failing(404));
     await after(2 * HOUR, failing(404));
     one.known = await stored();
@@ -306,7 +306,7 @@ describe('a destination that takes nothing', () => {
     await expectEnabled();
   });
 
-  it('has recovered for the store, whichever process stored that it fails', async () => {
+  it('is stored as recovered, whichever process stored that it fails', async () => {
     await after(0, failing(404));
     await after(0, failing(404), other);
     await after(DAY, failing(404), other);
@@ -349,10 +349,10 @@ describe('a destination that failed before it was disabled and enabled', () => {
   });
 });
 
-describe('a destination that gets another URL while the one before answers that it is gone', () => {
+describe('a destination that gets another URL while the former URL answers that it is gone', () => {
   const stage = new Stage();
 
-  it('stays enabled, and gets what is tracked from then on', async () => {
+  it('stays enabled, and gets messages that are tracked from then on', async () => {
     let answer: (status: number) => void = () => undefined;
     const before = await stage.receiver({ answer: () => new Promise((resolve) => (answer = resolve)) });
     const now = await stage.receiver();
@@ -375,7 +375,7 @@ describe('a destination that gets another URL while the one before answers that 
   });
 });
 
-describe('more dead destinations than there are lines for', () => {
+describe('more dead destinations than there are log lines for', () => {
   const stage = new Stage();
 
   it('are counted when the application closes', async () => {
@@ -403,13 +403,13 @@ describe('more dead destinations than there are lines for', () => {
   });
 });
 
-describe('a destination of which it is stored that it fails', () => {
+describe('a destination that is stored as failing', () => {
   const stage = new Stage();
   afterEach(() => {
     jest.restoreAllMocks();
   });
 
-  it('can be changed by whoever has read it before', async () => {
+  it('can be changed with the version that was read before it failed', async () => {
     let passed = 0;
     const now = Date.now.bind(Date);
     jest.spyOn(Date, 'now').mockImplementation(() => now() + passed);
@@ -482,7 +482,7 @@ describeServersOrEmbedded('a dead destination', (backend) => {
   const isDisabled = async (id: string): Promise<true | undefined> =>
     (await app.context.get(DestinationsService).get(id)).enabled ? undefined : true;
 
-  it('that answers 410 is disabled, which is told, and works again once it is enabled', async () => {
+  it('is disabled and reported if it answers 410, and works again once it is enabled', async () => {
     const { id, events } = await start(Infinity, 410);
     app.analytics.tenant('acme').track({ userId: 'u1', event: 'one' });
     await until(() => isDisabled(id));
@@ -498,7 +498,7 @@ describeServersOrEmbedded('a dead destination', (backend) => {
     await receiver.received(2);
   });
 
-  it('that failed for as long as it may is disabled', async () => {
+  it('is disabled if it has failed for the allowed time', async () => {
     const { id } = await start(1, 404);
     await until(async () => {
       receiver.requests.length = 0;
@@ -513,7 +513,7 @@ describeServersOrEmbedded('a dead destination', (backend) => {
 describeAnyServer("a dead destination of the application's own store", (backend) => {
   const stage = new Stage();
 
-  it('gets a message once that it refuses, also where its store gives times as texts', async () => {
+  it('gets a message that it refuses only once, even if its store returns times as texts', async () => {
     const receiver = await stage.receiver({ answer: [404] });
     const store = new MemoryDestinationStore();
     await store.insert({ id: 'hook', tenant: 'acme', urls: [receiver.url()], ...TIMES, version: 1 }, 1);
@@ -528,7 +528,7 @@ describeAnyServer("a dead destination of the application's own store", (backend)
     expect(receiver.requests).toHaveLength(1);
   });
 
-  it('is warned of a day before, and disabled, by what the store remembers across restarts', async () => {
+  it('is reported a day before and then disabled, from what the store remembers across restarts', async () => {
     const receiver = await stage.receiver({ answer: [404] });
     const store = new MemoryDestinationStore();
     const times = { ...TIMES, version: 1 };

@@ -28,7 +28,7 @@ describe('a directory of destinations', () => {
   const idsOf = async (tenant: string): Promise<string[]> =>
     (await directory.ofTenant(tenant)).map(({ id }) => id);
 
-  it('asks once for a tenant, also for one that has none, and then answers at once', async () => {
+  it('looks up a tenant once, even if it has no destinations, and then answers at once', async () => {
     await store.add('a', 'acme');
     expect(await idsOf('acme')).toEqual(['a']);
     expect(await idsOf('nobody')).toEqual([]);
@@ -38,12 +38,12 @@ describe('a directory of destinations', () => {
     expect(store.asked).toHaveLength(3);
   });
 
-  it('shares one look-up between all who ask at the same time', async () => {
+  it('shares a look-up between all callers at the same time', async () => {
     await Promise.all(Array.from({ length: 100 }, async () => directory.ofTenant('acme')));
     expect(store.asked).toEqual(['changes', 'tenant acme']);
   });
 
-  it('checks with those without a tenant whether a store of the application answers, and keeps what it knows', async () => {
+  it("checks the application's store by its destinations without a tenant, and keeps what it knows", async () => {
     directory = new DestinationDirectory({ store, feed: new FarStore(), clock, mayHang: true });
     const shared = { id: 'a', urls: [], createdAt: 0, updatedAt: 0, version: 1 };
     await store.insert(shared, Infinity);
@@ -56,14 +56,14 @@ describe('a directory of destinations', () => {
     await expect(directory.check()).rejects.toThrow();
   });
 
-  it('asks nobody for a tenant that cannot exist', async () => {
+  it('looks up nothing for a tenant that cannot exist', async () => {
     await idsOf('acme');
     expect(directory.ofTenant('a\u0000')).toEqual([]);
     expect(directory.ofTenant('x'.repeat(201))).toEqual([]);
     expect(store.asked).toEqual(['changes', 'tenant acme']);
   });
 
-  it('hears within two seconds what another process has changed, and of nothing else', async () => {
+  it('notices within two seconds what another process has changed, and forgets nothing else', async () => {
     await idsOf('acme');
     await idsOf('other');
     await directory.find('a');
@@ -75,7 +75,7 @@ describe('a directory of destinations', () => {
     expect(store.asked.filter((what) => what === 'tenant other')).toHaveLength(1);
   });
 
-  it('forgets at once what this process has changed, also a look-up that is on its way', async () => {
+  it('forgets at once what this process has changed, even during a look-up', async () => {
     let release = (): void => undefined;
     store.held = new Promise((resolve) => (release = resolve));
     await directory.find('warm-up');
@@ -86,7 +86,7 @@ describe('a directory of destinations', () => {
     expect(await early).toEqual(['a']);
   });
 
-  it('asks once more for what was changed during a look-up, and gives nothing older to those who ask later', async () => {
+  it('repeats a look-up after a change during it, and returns nothing older to later callers', async () => {
     await directory.find('warm-up');
     let release = (): void => undefined;
     const hold = (): void => void (store.held = new Promise((resolve) => (release = resolve)));
@@ -110,18 +110,18 @@ describe('a directory of destinations', () => {
     expect(store.asked.filter((what) => what === 'tenant acme')).toHaveLength(3);
   });
 
-  it('goes on knowing the destinations of all tenants but the one whose were changed', async () => {
+  it('keeps the destinations of all tenants but the changed one', async () => {
     await store.add('a', 'acme');
     await store.add('b', 'other');
     for (const id of ['a', 'b', 'c']) await directory.find(id);
     store.asked.length = 0;
     directory.forget({ id: undefined, tenant: 'acme' });
     for (const id of ['a', 'b', 'c', 'a', 'b', 'c']) await directory.find(id);
-    // It might be a new one of that tenant.
+    // It might be a new destination of that tenant.
     expect(store.asked).toEqual(['id a', 'id c']);
   });
 
-  it('finds a destination in time however often those of other tenants are changed meanwhile', async () => {
+  it('finds a destination in time, however often destinations of other tenants change meanwhile', async () => {
     await store.add('b', 'other');
     await directory.find('warm-up');
     let release = (): void => undefined;
@@ -136,7 +136,7 @@ describe('a directory of destinations', () => {
     expect(await directory.find('b')).toMatchObject({ tenant: 'other' });
   });
 
-  it('forgets everything when the feed no longer has all changes', async () => {
+  it('forgets everything if the feed no longer has all changes', async () => {
     await idsOf('acme');
     await store.add('a', 'acme');
     store.forgotten = 5;
@@ -144,7 +144,7 @@ describe('a directory of destinations', () => {
     expect(await idsOf('acme')).toEqual(['a']);
   });
 
-  it('reads the clock once for many questions, and again before what it remembers is long out of date', async () => {
+  it('reads the clock once for many calls, and again before its memory is long out of date', async () => {
     await idsOf('acme');
     expect(directory.ofTenant('acme')).toEqual([]);
     clock.stall(3_000);
@@ -154,7 +154,7 @@ describe('a directory of destinations', () => {
     expect(await answers.at(-1)).toEqual([]);
   });
 
-  it('uses nothing that it remembers while the feed is away, and waits for it', async () => {
+  it('uses nothing it remembers while the feed is away, and waits for the feed', async () => {
     await store.add('a', 'acme');
     await idsOf('acme');
     store.isAway = true;
@@ -174,7 +174,7 @@ describe('a directory of destinations', () => {
     expect(clock.holding).toBe(0);
   });
 
-  it('tells once of a tenant that cannot be looked up, whatever is found meanwhile', async () => {
+  it('reports a tenant that cannot be looked up once, whatever is found meanwhile', async () => {
     store.damaged = 'acme';
     const waiting = directory.ofTenant('acme');
     for (const other of ['one', 'two', 'three']) {
@@ -188,7 +188,7 @@ describe('a directory of destinations', () => {
     expect(told).toEqual(['away: Error: invalid byte sequence', 'back']);
   });
 
-  it('ends a look-up that nobody waits for any longer, and no later one of the same tenant', async () => {
+  it('ends a look-up that is no longer awaited, but not a later look-up of the same tenant', async () => {
     const earlier = Promise.resolve(directory.ofTenant('acme'));
     await clock.pass(0);
     await earlier;
@@ -212,7 +212,7 @@ describe('a directory of destinations', () => {
     expect(store.asked).not.toContain('tenant acme');
   });
 
-  it('asks for nothing while nobody tracks or delivers, and begins again when somebody does', async () => {
+  it('makes no queries while nobody tracks or delivers, and starts again when somebody does', async () => {
     await idsOf('acme');
     await clock.pass(60_000);
     const { length } = store.asked;
@@ -223,7 +223,7 @@ describe('a directory of destinations', () => {
     expect(await idsOf('acme')).toEqual(['a']);
   });
 
-  it('remembers only so many tenants, and those that are in use longest', async () => {
+  it('remembers a limited number of tenants, and keeps the most recently used', async () => {
     await idsOf('busy');
     for (let n = 0; n < 30_000; n++) {
       await directory.ofTenant(`tenant-${n}`);
@@ -235,7 +235,7 @@ describe('a directory of destinations', () => {
     expect(count('tenant tenant-0')).toBe(2);
   });
 
-  it('ends what waits when the application closes', async () => {
+  it('ends waiting look-ups when the application closes', async () => {
     store.isAway = true;
     const waiting = expect(directory.ofTenant('acme')).rejects.toMatchObject({ code: 'ANALYTICS_CLOSED' });
     await clock.pass(100);
@@ -245,7 +245,7 @@ describe('a directory of destinations', () => {
     expect(clock.pending).toBe(0);
   });
 
-  it('keeps no process alive once the application is closed, also while the store hangs', async () => {
+  it('does not keep the process alive once the application is closed, even while the store hangs', async () => {
     store.held = new Promise(() => undefined);
     void directory.ofTenant('acme');
     await clock.pass(100);
@@ -257,7 +257,7 @@ describe('a directory of destinations', () => {
   it.each([
     [8, 'that always answers', false],
     [48, 'that may hang, at first eight', true],
-  ])('asks for %i tenants, and destinations, at once in a store %s', async (most, _, mayHang) => {
+  ])('looks up %i tenants, and as many destinations, at once in a store %s', async (most, _, mayHang) => {
     const waiting = new Promise<void>(() => undefined);
     Object.assign(store, { held: waiting, heldById: waiting });
     directory = new DestinationDirectory({ store, feed: store, clock, mayHang });
@@ -272,7 +272,7 @@ describe('a directory of destinations', () => {
     expect([asked('tenant '), asked('id ')]).toEqual([most, most]);
   });
 
-  it('gives the turns of those that take long to others as soon as there is room beside them', async () => {
+  it('gives the turns of slow look-ups to others as soon as there is room for the slow ones', async () => {
     const ends: (() => void)[] = [];
     store.findByTenant = (tenant) => {
       store.asked.push(`tenant ${String(tenant)}`);
@@ -285,7 +285,7 @@ describe('a directory of destinations', () => {
     directory = new DestinationDirectory({ store, feed: store, clock, mayHang: true });
     for (let n = 0; n < 100; n++) void directory.ofTenant(`tenant-${n}`);
     await clock.pass(10_000);
-    // Two that go on beside the others, and the last one that has its turn.
+    // Two look-ups that go on beside the others, and the last look-up with a turn.
     for (const index of [0, 1, 47]) ends[index]?.();
     await clock.pass(0);
     expect(ends).toHaveLength(51);

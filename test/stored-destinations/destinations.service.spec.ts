@@ -24,7 +24,7 @@ async function starting(destinations: AnalyticsModuleOptions['destinations']): P
   });
 }
 
-/** The texts of what is wrong. */
+/** Resolves to the texts of the problems. */
 async function problemsOf(work: Promise<unknown>): Promise<string[]> {
   const error: unknown = await work.then(
     () => undefined,
@@ -38,7 +38,7 @@ async function problemsOf(work: Promise<unknown>): Promise<string[]> {
     .map((line) => line.trim());
 }
 
-/** An object with arrays within one another. */
+/** Returns an object with nested arrays. */
 function nested(levels: number): JsonObject {
   return JSON.parse(`{"a":${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}}`) as JsonObject;
 }
@@ -56,7 +56,7 @@ describe('the destinations service', () => {
   const wrong = (fields: object): Promise<string[]> =>
     problemsOf(destinations.create({ tenant: 'wrong', urls: [URL], ...fields }));
 
-  it('says everything that is wrong with a destination, in the words of the options', async () => {
+  it('lists all problems of a destination, in the words of the options', async () => {
     const fields = {
       urls: ['ftp://x', 'http://10.0.0.1/'],
       headers: { Host: 'x' },
@@ -101,7 +101,7 @@ describe('the destinations service', () => {
     expect(await wrong(fields)).toEqual([expect.stringContaining(`- ${path}: `)]);
   });
 
-  it('refuses to leave a destination without a source, and says how it gets those of all', async () => {
+  it('refuses a destination without any source, and says how it gets the messages of all sources', async () => {
     const problem = [
       '- `sources`: expected names of sources, at least one; leave it out for all, got an empty array',
     ];
@@ -111,14 +111,14 @@ describe('the destinations service', () => {
     expect(await destinations.get(id)).toMatchObject({ sources: ['default'] });
   });
 
-  it('takes metadata that is as deep as it may be, and none that is deeper', async () => {
+  it('accepts metadata of the greatest depth, and refuses deeper metadata', async () => {
     const metadata = nested(100);
     const { id } = await destinations.create({ tenant: 'deep', urls: [URL], metadata });
     expect(await destinations.get(id)).toMatchObject({ metadata });
     const problem =
       '- `metadata`: expected an object that JSON can hold, at most 100 levels deep, got another';
     expect(await wrong({ metadata: nested(101) })).toEqual([problem]);
-    // JSON itself has no limit, and the stack has.
+    // JSON itself has no depth limit, but the stack has.
     expect(await wrong({ metadata: nested(8_000) })).toEqual([problem]);
   });
 
@@ -131,7 +131,7 @@ describe('the destinations service', () => {
     for (let n = 0; n < 4; n++) await destinations.create({ urls: [URL] });
   });
 
-  it('says to leave out a tenant that is undefined where that is meant', async () => {
+  it('says that an undefined tenant should be left out', async () => {
     const undefinedTenant = Object.assign({ urls: [URL] }, { tenant: undefined });
     await expect(destinations.create(undefinedTenant)).rejects.toThrow(
       'leave the field out for a destination that gets the messages of all tenants, got undefined',
@@ -141,7 +141,7 @@ describe('the destinations service', () => {
     );
   });
 
-  it('tells a secret that it made once, and none that was given', async () => {
+  it('returns a generated secret once, and never a given secret', async () => {
     const made = await destinations.create({ tenant: 'secrets', urls: [URL] });
     expect(made.secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
     const given = await destinations.create({ tenant: 'secrets', urls: [URL], sharedSecret: 'teehee' });
@@ -161,7 +161,7 @@ describe('the destinations service', () => {
     await problemsOf(destinations.list({ limit: 0 }));
   });
 
-  it('changes what it is told to, and nothing else', async () => {
+  it('changes the given fields only', async () => {
     const { id } = await destinations.create({
       tenant: 'changes',
       urls: [URL],
@@ -191,7 +191,7 @@ describe('the destinations service', () => {
     ]);
   });
 
-  it('says where a destination is enabled, and that it keeps its tenant, to whoever asks an update for that', async () => {
+  it('says that `tenant` cannot change and that `enabled` has calls of its own', async () => {
     const { id } = await destinations.create({ tenant: 'acme', urls: [URL] });
     const update = { name: 'two', enabled: false, tenant: null };
     expect(await problemsOf(destinations.update(id, update))).toEqual([
@@ -210,7 +210,7 @@ describe('the destinations service', () => {
     expect(await destinations.get(id)).toMatchObject({ name: 'first', version: 2 });
   });
 
-  it('loses none of several updates at the same time', async () => {
+  it('loses none of several simultaneous updates', async () => {
     const { id } = await destinations.create({ tenant: 'races', urls: [URL] });
     const updates = [{ name: 'n' }, { description: 'd' }, { events: ['e'] }, { timeout: 7 }];
     await Promise.all(updates.map((update) => destinations.update(id, update)));
@@ -223,7 +223,7 @@ describe('the destinations service', () => {
     });
   });
 
-  it('rotates no more secrets than a header has room for, and only those of Standard Webhooks', async () => {
+  it('limits the number of rotated secrets to the size of a header, and rotates only Standard Webhooks secrets', async () => {
     const { id } = await destinations.create({ tenant: 'rotate', urls: [URL] });
     for (let n = 0; n < 4; n++) await destinations.rotateSecret(id);
     expect(await problemsOf(destinations.rotateSecret(id))).toEqual([
@@ -236,7 +236,7 @@ describe('the destinations service', () => {
     ]);
   });
 
-  it('tells what this process changed', async () => {
+  it('emits the changes that this process made', async () => {
     const events: DestinationEvent[] = [];
     const subscription = destinations.changes$.subscribe((event) => events.push(event));
     const { id } = await destinations.create({ tenant: 'told', urls: [URL] });
@@ -252,18 +252,18 @@ describe('the destinations service', () => {
   });
 });
 
-describe('the tenant of somebody who has not signed in', () => {
+describe('the tenant of a user who has not signed in', () => {
   let app: AnalyticsApp;
   beforeAll(async () => {
     app = await starting({});
   });
   afterAll(() => app.close());
 
-  it.each([undefined, null])('makes nobody the operator where it is %s', async (none) => {
+  it.each([undefined, null])('does not grant operator access if it is %s', async (none) => {
     const destinations = app.context.get(DestinationsService);
     const { id } = await destinations.create({ tenant: 'mine', urls: [URL] });
     const mine = await destinations.get(id);
-    // As it comes from a header or a session that may have none.
+    // As from a header or a session that may have no tenant.
     const scope = { tenant: none as unknown as string };
     const calls = [
       destinations.create({ ...scope, urls: [URL] }),
@@ -290,7 +290,7 @@ describe('the tenant of somebody who has not signed in', () => {
 });
 
 describeServersOrEmbedded('the destinations of another tenant', (backend) => {
-  it('are not found, whatever is asked for by their ids, and stay as they are', async () => {
+  it('are not found by their ids in any call, and stay unchanged', async () => {
     const app = await AnalyticsApp.start({ connection: backend.connection, destinations: {} });
     const destinations = app.context.get(DestinationsService);
     const { id } = await destinations.create({ tenant: 'mine', urls: [URL] });
@@ -312,7 +312,7 @@ describeServersOrEmbedded('the destinations of another tenant', (backend) => {
     await app.close();
   });
 
-  it('are in no list, also not by the cursor of one', async () => {
+  it("are in no list, not even with another tenant's cursor", async () => {
     const app = await AnalyticsApp.start({ connection: backend.connection, destinations: {} });
     const destinations = app.context.get(DestinationsService);
     const create = async (tenant: string): Promise<string> =>
@@ -330,14 +330,14 @@ describeServersOrEmbedded('the destinations of another tenant', (backend) => {
     const { cursor } = await destinations.list({ tenant: 'mine', limit: 1 });
     const after = await destinations.list({ tenant: 'yours', cursor });
     expect(after.destinations.map(({ id }) => id)).toEqual(cursor !== undefined && cursor < own ? [own] : []);
-    // Names that only look alike are other tenants.
+    // Similar names are other tenants.
     for (const tenant of ['Mine', 'mine ', 'min', 'mine:', '*', 'mine*']) {
       expect((await destinations.list({ tenant })).destinations).toEqual([]);
     }
     await app.close();
   });
 
-  it('are not those of the application itself, whatever no tenant can be called', async () => {
+  it('do not include those of the application itself for a name that no tenant can have', async () => {
     const app = await AnalyticsApp.start({ connection: backend.connection, destinations: {} });
     const destinations = app.context.get(DestinationsService);
     const deliveries = app.context.get(DeliveriesService);
@@ -370,8 +370,8 @@ describeServersOrEmbedded('the destinations of another tenant', (backend) => {
   });
 });
 
-describeServersOrEmbedded('a destination that very many change at the same moment', (backend) => {
-  it('takes all of their updates, since none of them is for a certain version', async () => {
+describeServersOrEmbedded('a destination that is changed very often at the same moment', (backend) => {
+  it('takes all updates if none of them requires a version', async () => {
     const app = await AnalyticsApp.start({ connection: backend.connection, destinations: {} });
     const destinations = app.context.get(DestinationsService);
     const { id } = await destinations.create({ urls: [URL] });
@@ -384,12 +384,12 @@ describeServersOrEmbedded('a destination that very many change at the same momen
 });
 
 describeServersOrEmbedded('an id that no destination can have', (backend) => {
-  it('is not found by any call, and is a cursor like any other', async () => {
+  it('is not found by any call, but works as a cursor', async () => {
     const app = await AnalyticsApp.start({ connection: backend.connection, destinations: {} });
     const destinations = app.context.get(DestinationsService);
     const deliveries = app.context.get(DeliveriesService);
     const { id: own } = await destinations.create({ tenant: 'acme', urls: [URL] });
-    // An id comes from the path of a request, where `%00` is one character.
+    // An id may come from the path of a request, where `%00` is one character.
     for (const id of ['', '\u0000', `${own}\u0000`, `\u0000${own}`, '\ud800']) {
       const calls = [
         destinations.get(id),
@@ -423,7 +423,7 @@ describeServersOrEmbedded('an id that no destination can have', (backend) => {
 });
 
 describeAnyServer('a test event of a destination at run time', (backend) => {
-  it('goes to each of its URLs, also while it is disabled', async () => {
+  it('goes to each of its URLs, even while the destination is disabled', async () => {
     const receiver = await Receiver.start();
     const app = await AnalyticsApp.start({
       connection: backend.connection,
@@ -463,7 +463,7 @@ describe('the option `destinations`', () => {
     await expect(starting(destinations as AnalyticsModuleOptions['destinations'])).rejects.toThrow(text);
   });
 
-  it('lets a tenant have 20 destinations unless told otherwise', async () => {
+  it('limits a tenant to 20 destinations by default', async () => {
     const app = await starting({});
     const destinations = app.context.get(DestinationsService);
     for (let n = 0; n < 20; n++) await destinations.create({ tenant: 'acme', urls: [URL] });
@@ -474,7 +474,7 @@ describe('the option `destinations`', () => {
     await app.close();
   });
 
-  it('warns once that secrets are not encrypted, and not where that is intended', async () => {
+  it('causes one warning that secrets are not encrypted, unless this is intended', async () => {
     const warned = await starting({});
     expect(warned.log.analytics.filter((line) => line.includes('encryptionKey'))).toHaveLength(1);
     await warned.close();
@@ -488,7 +488,7 @@ describe('the option `destinations`', () => {
     }
   });
 
-  it('requires a key in production, unless told', async () => {
+  it('requires a key in production, unless the key is declined or the store is read-only', async () => {
     const before = process.env.NODE_ENV;
     process.env.NODE_ENV = 'production';
     try {
@@ -505,7 +505,7 @@ describe('the option `destinations`', () => {
     }
   });
 
-  it('says that others were faster where they were each time that a change was tried', async () => {
+  it('rejects a change if others were faster at each try', async () => {
     class BusyStore extends MemoryDestinationStore {
       override async replace(destination: StoredDestination): Promise<boolean> {
         await super.replace({ ...destination, name: 'theirs' });
@@ -523,7 +523,7 @@ describe('the option `destinations`', () => {
     await app.close();
   });
 
-  it('is missed by its service where it is not given', async () => {
+  it('makes all calls of the service reject if it is not given', async () => {
     const app = await starting(undefined);
     const destinations = app.context.get(DestinationsService);
     await expect(destinations.create({ urls: [URL] })).rejects.toMatchObject({

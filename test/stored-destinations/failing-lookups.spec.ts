@@ -14,7 +14,7 @@ describeRedis('a tenant whose destinations cannot be looked up', () => {
   });
   afterAll(() => server.dispose());
 
-  it('leaves no rejection unheard where its message is refused because the buffer is full', async () => {
+  it('leaves no rejection unhandled if its message is refused because the buffer is full', async () => {
     const rejections: unknown[] = [];
     const onRejection = (reason: unknown): void => void rejections.push(reason);
     process.on('unhandledRejection', onRejection);
@@ -36,7 +36,7 @@ describeRedis('a tenant whose destinations cannot be looked up', () => {
     await app.log.line(/Messages are refused: the buffer is full \(`maxBufferedBytes`\)/);
   });
 
-  it('costs no more than one look at the stack of what its function throws, and none where nobody is told of it', async () => {
+  it("costs at most one read of an error's stack, and none if nothing is logged", async () => {
     let stacks = 0;
     const app = await stage.app({
       connection: server.url(2),
@@ -58,7 +58,7 @@ describeRedis('a tenant whose destinations cannot be looked up', () => {
     expect(stacks).toBe(1);
   });
 
-  it('holds up none of another tenant, and gets its own messages when it can be looked up', async () => {
+  it('does not hold up other tenants, and gets its own messages once it can be looked up', async () => {
     const [acme, damaged, all] = [await stage.receiver(), await stage.receiver(), await stage.receiver()];
     const table = new DamagedTable();
     table.rows.push({ id: 'acme-hook', tenant: 'acme', urls: [acme.url()] });

@@ -12,7 +12,7 @@ import { until } from '../support/until.js';
 class BrokenTable implements DestinationStore {
   readonly rows = new Map<string, DestinationRecord>();
   broken: { id: string; fate: 'throws' | 'hangs' } | undefined;
-  /** All destinations are disabled between the call and the delivery. */
+  /** Whether all destinations are disabled between the call and the delivery. */
   isDisabledMeanwhile = false;
 
   findByTenant(tenant: string | undefined): Promise<DestinationRecord[]> {
@@ -30,7 +30,7 @@ class BrokenTable implements DestinationStore {
 }
 
 describeAnyServer(
-  'messages that were kept for two tenants, one of whose destinations cannot be looked up',
+  'messages kept for two tenants, one of which has a destination that cannot be looked up',
   (backend) => {
     const stage = new Stage();
     let table: BrokenTable;
@@ -44,7 +44,7 @@ describeAnyServer(
       table.isDisabledMeanwhile = true;
       const before = await start();
       const deliveries = before.context.get(DeliveriesService);
-      // Whether the latest or the first is read first, one of A comes before the one of B.
+      // Whether the latest or the first message is read first, a message of A comes before the message of B.
       for (const [index, id] of ['a1', 'b1', 'a1'].entries()) {
         before.analytics.tenant(id.toUpperCase()).track({ userId: 'u1', event: id });
         await until(async () => {
@@ -68,7 +68,7 @@ describeAnyServer(
     }
 
     it.each(['throws', 'hangs'] as const)(
-      'are delivered to the other one, once it is enabled, while that look-up %s',
+      'are delivered to the other destination, once it is enabled, while that look-up %s',
       async (fate) => {
         table.broken = { id: 'a1', fate };
         set('b1', true);
@@ -79,7 +79,7 @@ describeAnyServer(
       30_000,
     );
 
-    it('are delivered to the first one, too, when it can be looked up again', async () => {
+    it('are delivered to the first destination, too, once it can be looked up again', async () => {
       table.broken = { id: 'a1', fate: 'throws' };
       await app.context.get(DestinationsService).changed('A1');
       await app.log.line(/kept for the destination "a1" while disabled may still be kept.* looked up/);
@@ -89,7 +89,7 @@ describeAnyServer(
       expect(eventsIn(receivers.a1.requests)).toEqual(['a1', 'a1']);
     }, 30_000);
 
-    it('are all replayed but those of that one, which the call names', async () => {
+    it('are all replayed except those of that destination, which the error names', async () => {
       const deliveries = app.context.get(DeliveriesService);
       table.broken = { id: 'a1', fate: 'throws' };
       set('b1', true);

@@ -34,12 +34,12 @@ describeServersOrEmbedded('a message to a hundred destinations of one tenant', (
     await receiver.close();
   });
 
-  it('is stored once a job, and each of them gets it', async () => {
+  it('is stored once per job, and reaches each of them', async () => {
     const destinations = app.context.get(DestinationsService);
     for (let n = 0; n < DESTINATIONS; n++) {
       await destinations.create({ tenant: 'acme', urls: [receiver.url(`/${n}`)], timeout: 60_000 });
     }
-    /** How often each job holds the body. */
+    /** Resolves to how often each job holds the body. */
     const stored = async (): Promise<number[]> => {
       const jobs = await app.queue.getJobs(['wait', 'prioritized', 'active', 'delayed']);
       return jobs.map(({ data }) => JSON.stringify(data).split(MARK).length - 1).filter((times) => times > 0);
@@ -52,8 +52,8 @@ describeServersOrEmbedded('a message to a hundred destinations of one tenant', (
     };
     await tracks(1, MARK);
     expect(await stored()).toEqual([1]);
-    // A job is at most 200 messages to deliver, each to a destination, so that a crash repeats no more of them.
-    // Five to a hundred destinations are three jobs, each with a body of each.
+    // A job has at most 200 messages to deliver, counted for each destination, so that a crash repeats no more of them.
+    // Five messages to a hundred destinations are three jobs, each with all five bodies.
     await tracks(5, `another, ${MARK}`);
     expect((await stored()).sort()).toEqual([1, 5, 5, 5]);
     release();
@@ -63,7 +63,7 @@ describeServersOrEmbedded('a message to a hundred destinations of one tenant', (
   });
 });
 
-/** The paths that were asked for. */
+/** Returns the paths of the requests. */
 function gotIt({ requests }: Receiver): Set<string> {
   return new Set(requests.map(({ url }) => url));
 }

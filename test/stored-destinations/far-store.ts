@@ -5,19 +5,19 @@ import type {
 } from '../../src/stored-destinations/destination-feed.js';
 import { MemoryDestinationStore } from './memory-destination-store.js';
 
-/** A store and its feed, which another process changes, and which may be away. */
+/** A store with its feed that another process changes, and that may be away. */
 export class FarStore extends MemoryDestinationStore {
   readonly told: DestinationChange[] = [];
-  /** What was asked for. */
+  /** The queries so far. */
   readonly asked: string[] = [];
   isAway = false;
   /** A tenant whose look-ups alone fail. */
   damaged: string | undefined;
-  /** Changes that the feed has forgotten. */
+  /** Number of changes that the feed has forgotten. */
   forgotten = 0;
-  /** Look-ups wait for it. */
+  /** Look-ups by a tenant wait for this. */
   held: Promise<void> = Promise.resolve();
-  /** Look-ups by an id wait for it. */
+  /** Look-ups by an id wait for this. */
   heldById: Promise<void> = Promise.resolve();
 
   override async findByTenant(tenant: string | undefined): Promise<StoredDestination[]> {
@@ -52,7 +52,7 @@ export class FarStore extends MemoryDestinationStore {
     return Promise.resolve();
   }
 
-  /** Another process adds a destination. */
+  /** Adds a destination, as another process does. */
   async add(id: string, tenant: string): Promise<void> {
     await this.insert({ id, tenant, urls: [], createdAt: 0, updatedAt: 0, version: 1 }, Infinity);
     await this.publish({ id, tenant });

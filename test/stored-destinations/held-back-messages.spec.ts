@@ -10,7 +10,7 @@ import { until } from '../support/until.js';
 
 const BUSY = { status: 503, headers: { 'retry-after': '3600' } };
 
-describeAnyServer('messages that wait for a URL which has asked for an hour', (backend) => {
+describeAnyServer("messages for a URL that has asked for an hour's wait", (backend) => {
   const stage = new Stage();
   let receiver: Receiver;
   let app: AnalyticsApp;

@@ -4,7 +4,7 @@ import { HistoryRemoval } from '../../src/stored-destinations/history-removal.js
 import { deferred } from '../support/deferred.js';
 import { FakeClock } from '../support/fake-clock.js';
 
-describe('the history of a destination that is deleted', () => {
+describe('the history of a deleted destination', () => {
   let clock: FakeClock;
   let removal: HistoryRemoval;
   let removed: string[];
@@ -29,7 +29,7 @@ describe('the history of a destination that is deleted', () => {
 
   const ALL = ['unwritten crm', 'stored crm'];
 
-  it('is removed at once, and what was being written meanwhile a little later, which keeps no process alive', async () => {
+  it('is removed at once, and again a little later for pending writes, without keeping the process alive', async () => {
     await removal.remove('crm');
     expect(removed).toEqual(ALL);
     expect(clock.holding).toBe(0);
@@ -38,7 +38,7 @@ describe('the history of a destination that is deleted', () => {
     expect(clock.pending).toBe(0);
   });
 
-  it('is removed once more before the process ends', async () => {
+  it('is removed again before the process ends', async () => {
     await removal.remove('crm');
     await removal.finish();
     expect(removed).toEqual([...ALL, ...ALL]);
@@ -48,7 +48,7 @@ describe('the history of a destination that is deleted', () => {
     expect(clock.pending).toBe(0);
   });
 
-  it('is removed before the process ends if its store is away as it is deleted', async () => {
+  it('is removed before the process ends if its store was away at the deletion', async () => {
     const isBack = deferred();
     answer = isBack.promise;
     const removing = removal.remove('crm');
@@ -60,7 +60,7 @@ describe('the history of a destination that is deleted', () => {
     expect(clock.pending).toBe(0);
   });
 
-  it('is removed before the process ends where the second removal is under way', async () => {
+  it('is removed before the process ends if the second removal is in progress', async () => {
     await removal.remove('crm');
     const isBack = deferred();
     answer = isBack.promise;
@@ -75,7 +75,7 @@ describe('the history of a destination that is deleted', () => {
     expect(removed).toEqual([...ALL, ...ALL]);
   });
 
-  it('leaves the rest of the time to others where its store does not answer as the process ends', async () => {
+  it('does not take the time of others at the end of the process if its store does not answer', async () => {
     answer = new Promise(() => undefined);
     void removal.remove('crm');
     const kept = { finish: () => Promise.resolve(), close: () => undefined };
@@ -84,16 +84,16 @@ describe('the history of a destination that is deleted', () => {
     expect(removed).toEqual([...ALL, ...ALL]);
   });
 
-  it('is looked for again when every write that began before has ended', async () => {
+  it('is removed again when every earlier write has ended', async () => {
     await removal.remove('crm');
-    // A write waits two seconds for its turn, and two for the answer which destinations are deleted.
+    // A write waits two seconds for its turn, and two seconds for the look-up of deleted destinations.
     await clock.pass(5_000);
     expect(removed).toEqual(ALL);
     await clock.pass(5_000);
     expect(removed).toEqual([...ALL, ...ALL]);
   });
 
-  it('is looked for again a little later where it could not be removed', async () => {
+  it('is removed again a little later if it could not be removed', async () => {
     answer = Promise.reject(new Error('the store is away'));
     await removal.remove('crm');
     answer = Promise.resolve();

@@ -4,13 +4,13 @@ import { FakeClock } from '../support/fake-clock.js';
 
 const silent = { onFailed: () => undefined, onSkipped: () => undefined, onLost: () => undefined };
 
-describe('what was kept for destinations while they were disabled', () => {
+describe('the messages kept for disabled destinations', () => {
   let clock: FakeClock;
   let kept: KeptMessages;
   let replays: (string | readonly KeptFor[])[];
   let lost: readonly KeptFor[];
   let failures: unknown[];
-  /** The ids of those that cannot be looked up, and what was told of such ones. */
+  /** The ids of destinations that cannot be looked up, and the reports about them. */
   let skipped: string[];
   let told: (readonly KeptFor[])[];
   let becomes: Promise<unknown>;
@@ -33,7 +33,7 @@ describe('what was kept for destinations while they were disabled', () => {
     });
   });
 
-  it('is delivered at once, and once more when every process knows that they are enabled', async () => {
+  it('are delivered at once, and again when every process knows that their destinations are enabled', async () => {
     await kept.deliver('a');
     expect(replays).toEqual(['a']);
     await clock.pass(2_999);
@@ -43,7 +43,7 @@ describe('what was kept for destinations while they were disabled', () => {
     expect(replays).toEqual(['a', [{ id: 'a' }]]);
   });
 
-  it('is looked for at once for all that are due, and again for those that were changed meanwhile', async () => {
+  it('are looked for together when they are due, and again for destinations that changed meanwhile', async () => {
     kept.deliverLate({ tenant: 'acme' });
     kept.deliverLate({ tenant: undefined });
     await clock.pass(1_000);
@@ -54,7 +54,7 @@ describe('what was kept for destinations while they were disabled', () => {
     expect(replays.slice(1)).toEqual([[{ tenant: 'acme' }]]);
   });
 
-  it('is not looked for all the time, however often something is changed, and at the end at once', async () => {
+  it('are looked for only part of the time, however often something changes, and at once at the end', async () => {
     let scanning = 0;
     const scan = (): Promise<void> => {
       const begun = clock.now();
@@ -78,7 +78,7 @@ describe('what was kept for destinations while they were disabled', () => {
     expect(isOver).toBe(true);
   });
 
-  it('is looked for before the end, which waits for it', async () => {
+  it('are looked for before the end, which waits for them', async () => {
     await kept.deliver('a');
     let isOver = false;
     const finished = kept.finish(60_000).then(() => (isOver = true));
@@ -91,7 +91,7 @@ describe('what was kept for destinations while they were disabled', () => {
     expect(lost).toEqual([]);
   });
 
-  it('is told if the time is over before it was looked for', async () => {
+  it('are reported if the time is over before they were looked for', async () => {
     await kept.deliver('a');
     await kept.finish(0);
     kept.close();
@@ -100,7 +100,7 @@ describe('what was kept for destinations while they were disabled', () => {
     expect(lost).toEqual([{ id: 'a' }]);
   });
 
-  it('is told if the time is over before it was delivered for the first time', async () => {
+  it('are reported if the time is over before they were delivered for the first time', async () => {
     becomes = new Promise(() => undefined);
     void kept.deliver('a');
     void kept.deliver('b');
@@ -110,14 +110,14 @@ describe('what was kept for destinations while they were disabled', () => {
     expect(lost).toEqual([{ id: 'a' }, { id: 'b' }]);
   });
 
-  it('is told if it was asked for after the end', async () => {
+  it('are reported if they were asked for after the end', async () => {
     kept.close();
     await kept.deliver('a');
     expect(replays).toEqual([]);
     expect(lost).toEqual([{ id: 'a' }]);
   });
 
-  it('is delivered before the end, which then waits until it was looked for once more', async () => {
+  it('are delivered before the end, which then waits until they were looked for again', async () => {
     let deliver: (value?: unknown) => void = () => undefined;
     becomes = new Promise((resolve) => (deliver = resolve));
     const delivered = kept.deliver('a');
@@ -136,7 +136,7 @@ describe('what was kept for destinations while they were disabled', () => {
     expect(lost).toEqual([]);
   });
 
-  it('is looked for once more also if it could not be delivered at once', async () => {
+  it('are looked for again even if they could not be delivered at once', async () => {
     becomes = Promise.reject(new Error('away'));
     await expect(kept.deliver('a')).rejects.toThrow('away');
     becomes = Promise.resolve();
@@ -145,7 +145,7 @@ describe('what was kept for destinations while they were disabled', () => {
     expect(failures).toEqual([]);
   });
 
-  it('is told if it cannot be read, and is looked for after the next change', async () => {
+  it('are reported if they cannot be read, and are looked for after the next change', async () => {
     kept.deliverLate({ tenant: 'acme' });
     becomes = Promise.reject(new Error('away'));
     await clock.pass(3_000);
@@ -157,7 +157,7 @@ describe('what was kept for destinations while they were disabled', () => {
     expect(failures).toHaveLength(1);
   });
 
-  it('is looked for again where its destination could not be looked up, alone and ever more rarely', async () => {
+  it('are looked for again if their destination could not be looked up, separately and ever more rarely', async () => {
     skipped = ['a'];
     kept.deliverLate({ tenant: 'acme' });
     await clock.pass(3_000);
@@ -175,7 +175,7 @@ describe('what was kept for destinations while they were disabled', () => {
     expect(told).toHaveLength(1);
   });
 
-  it('is looked for soon after a change, however long its destination could not be looked up', async () => {
+  it('are looked for soon after a change, however long their destination could not be looked up', async () => {
     skipped = ['a'];
     kept.deliverLate({ id: 'a' });
     await clock.pass(600_000);
@@ -186,7 +186,7 @@ describe('what was kept for destinations while they were disabled', () => {
     expect(replays).toEqual([expect.arrayContaining([{ id: 'a' }, { tenant: 'acme' }])]);
   });
 
-  it('is told at the end, which does not wait for it, if its destination could not be looked up', async () => {
+  it('are reported at the end, which does not wait for them, if their destination could not be looked up', async () => {
     skipped = ['a', 'b'];
     kept.deliverLate({ id: 'a' });
     await clock.pass(600_000);

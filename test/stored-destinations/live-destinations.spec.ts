@@ -53,13 +53,13 @@ describe('a destination at run time that a process delivers to', () => {
   const deliver = (signal?: AbortSignal): ReturnType<typeof deliverOne> =>
     deliverOne(destination, { id: 'm1', body: '{}', outcomes: [] }, signal);
 
-  /** Another process gives it another URL. */
+  /** Changes the URL of the destination, as another process does. */
   async function change(): Promise<void> {
     await store.replace({ ...RECORD, urls: [receiver.url('/new')], version: 2 });
     await store.publish({ id: 'crm', tenant: 'acme' });
   }
 
-  it('is changed within two seconds, also in the midst of a job that takes long', async () => {
+  it('is changed within two seconds, even during a long job', async () => {
     for (let seconds = 0; seconds < 60; seconds += 5) {
       await deliver();
       await clock.pass(5_000);
@@ -71,7 +71,7 @@ describe('a destination at run time that a process delivers to', () => {
     expect(receiver.requests.at(-1)?.url).toBe('/new');
   });
 
-  it('is changed before the first message of a job that was long at a standstill, which is looked up again', async () => {
+  it('is looked up again before the first message after a long pause of a job, and is then up to date', async () => {
     await clock.pass(40_000);
     await change();
     expect(await deliver()).toEqual({ class: 'deferred', outcomes: [], wait: 0 });
@@ -80,7 +80,7 @@ describe('a destination at run time that a process delivers to', () => {
     expect(receiver.requests.map(({ url }) => url)).toEqual(['/new']);
   });
 
-  it('gets nothing of a job that was long at a standstill once another process has disabled or deleted it', async () => {
+  it('gets nothing from a job after a long pause if another process has disabled or deleted it', async () => {
     await clock.pass(40_000);
     await store.replace({ ...RECORD, urls: [receiver.url('/old')], enabled: false, version: 2 });
     await store.publish({ id: 'crm', tenant: 'acme' });
@@ -94,14 +94,14 @@ describe('a destination at run time that a process delivers to', () => {
     expect(receiver.requests).toEqual([]);
   });
 
-  it('gets its next message at once after any standstill in which nothing was changed', async () => {
+  it('gets its next message at once after any pause in which nothing changed', async () => {
     for (const seconds of [1, 10, 40, 600]) {
       await clock.pass(seconds * 1_000);
       expect(await deliver()).toMatchObject({ class: 'delivered' });
     }
   });
 
-  it('shares limits with the others of its tenant alone, and what is not known with its like', async () => {
+  it('shares limits only with destinations of its tenant, and unknown destinations share theirs', async () => {
     const records = [
       { ...RECORD, id: 'erp' },
       { ...RECORD, id: 'other', tenant: 'globex' },
@@ -121,20 +121,20 @@ describe('a destination at run time that a process delivers to', () => {
     ]);
   });
 
-  describe('whose URL has asked for an hour', () => {
+  describe("whose URL has asked for an hour's wait", () => {
     const heldBack = (): number => destination.heldBack(Date.now(), []);
 
     beforeEach(async () => {
       isBusy = true;
       for (let failed = 0; failed < 5; failed++) await deliver();
-      // As long as messages are held back, a worker looks whether they are.
+      // While messages are held back, a worker checks regularly whether they still are.
       for (let seconds = 0; seconds < 100; seconds++) {
         expect(heldBack()).toBeGreaterThan(3_000_000);
         await clock.pass(1_000);
       }
     });
 
-    it('takes messages again once another process has disabled and enabled it, also if both were at once', async () => {
+    it('takes messages again once another process has disabled and enabled it, even at the same moment', async () => {
       await store.replace({ ...RECORD, urls: [receiver.url('/old')], enabled: false, version: 2 });
       await store.replace({ ...RECORD, urls: [receiver.url('/old')], version: 3 });
       await store.publish({ id: 'crm', tenant: 'acme' });
@@ -143,7 +143,7 @@ describe('a destination at run time that a process delivers to', () => {
       expect(heldBack()).toBe(0);
     });
 
-    it('waits for it after a change of its name', async () => {
+    it('still waits after a change of its name', async () => {
       await store.replace({ ...RECORD, urls: [receiver.url('/old')], name: 'CRM', version: 2 });
       await store.publish({ id: 'crm', tenant: 'acme' });
       await clock.pass(2_000);
@@ -152,7 +152,7 @@ describe('a destination at run time that a process delivers to', () => {
     });
   });
 
-  it('gets nothing after a standstill while nobody knows of changes, also when the process ends meanwhile', async () => {
+  it('gets nothing after a pause while changes cannot be read, even if the process ends meanwhile', async () => {
     await clock.pass(40_000);
     store.isAway = true;
     expect(await deliver()).toMatchObject({ class: 'deferred' });

@@ -9,7 +9,7 @@ const newConnection = quickConnections();
 describe('a look-up of destinations', () => {
   const stage = new Stage();
 
-  it('has no part in the transaction of whoever asked first, and `tenant` has', async () => {
+  it('does not run in the transaction of the first caller, but `tenant` does', async () => {
     const transactions = new AsyncLocalStorage<string>();
     const seen: Record<'store' | 'tenant', (string | undefined)[]> = { store: [], tenant: [] };
     class ContextualStore extends MemoryDestinationStore {
@@ -33,7 +33,7 @@ describe('a look-up of destinations', () => {
     transactions.run('first', () => app.analytics.track({ userId: 'u1', event: 'E' }));
     await app.analytics.flush();
     expect(new Set(seen.tenant)).toEqual(new Set(['first']));
-    // Each tenant's, nobody's, and one again.
+    // Look-ups for the tenant and without a tenant, and one repeated look-up.
     expect(seen.store).toEqual([undefined, undefined, undefined]);
   });
 });

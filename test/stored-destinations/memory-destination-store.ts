@@ -4,7 +4,7 @@ import type {
   WritableDestinationStore,
 } from '../../src/options/destination-store.js';
 
-/** Destinations of an application that keeps them itself. */
+/** The destinations of an application that stores them itself. */
 export class MemoryDestinationStore implements WritableDestinationStore {
   readonly records = new Map<string, StoredDestination | 'deleted'>();
 

@@ -11,9 +11,9 @@ import { until } from '../support/until.js';
 /** A table of the application, in a database that may go away. */
 class HookTable implements DestinationStore {
   readonly rows: DestinationRecord[] = [];
-  /** What becomes of a query. */
+  /** How queries end. */
   fate: 'answered' | 'throws' | 'hangs' = 'answered';
-  /** How long the answer to a query is on its way, in milliseconds. */
+  /** Time until the answer to a query arrives, in milliseconds. */
   delay = 0;
 
   findByTenant(tenant: string | undefined): Promise<DestinationRecord[]> {
@@ -63,8 +63,8 @@ describeAnyServer("destinations in the application's own store", (backend) => {
     app.analytics.tenant('acme').track({ userId: 'u1', event });
   }
 
-  it('wait for it while it throws and while it hangs, and get all of their messages when it is back', async () => {
-    // What is in the queue has to be found by its id, by a process that has never seen its destination.
+  it('wait while the store throws or hangs, and get all of their messages when it is back', async () => {
+    // A process that has never seen the destination has to find it by its id for messages in the queue.
     isDown = true;
     const before = await start();
     track(before, 'queued');
@@ -101,7 +101,7 @@ describeAnyServer("destinations in the application's own store", (backend) => {
   it.each([
     { names: 'their tenant', tenant: 'acme' },
     { names: 'no tenant', tenant: undefined },
-  ])('get what was kept while they were disabled after a change that names $names', async ({ tenant }) => {
+  ])('get messages kept while they were disabled after a change that names $names', async ({ tenant }) => {
     isDown = true;
     const app = await start();
     const destinations = app.context.get(DestinationsService);
@@ -122,7 +122,7 @@ describeAnyServer("destinations in the application's own store", (backend) => {
     expect(eventsIn(customer.requests)).toEqual(['kept', 'kept']);
   });
 
-  it('fail for good while their fields are wrong, and can be replayed once they are put right', async () => {
+  it('have their messages fail for good while their fields are wrong, to be replayed after a correction', async () => {
     const app = await start();
     const destinations = app.context.get(DestinationsService);
     const deliveries = app.context.get(DeliveriesService);
@@ -153,7 +153,7 @@ describeAnyServer("destinations in the application's own store", (backend) => {
     expect(eventsIn(own.requests)).toEqual(['one', 'two']);
   });
 
-  it('get nothing while `enabled` is a text, which would count as enabled whatever it says', async () => {
+  it('get nothing while `enabled` is a text, which would always count as enabled', async () => {
     const app = await start();
     for (const row of table.rows) Object.assign(row, { enabled: 'false' });
     track(app, 'kept');
@@ -164,10 +164,10 @@ describeAnyServer("destinations in the application's own store", (backend) => {
     expect(customer.requests).toEqual([]);
   });
 
-  it('keep nothing from others while what selects their messages is wrong', async () => {
+  it('do not keep messages from other destinations if their selection is wrong', async () => {
     const app = await start();
     const deliveries = app.context.get(DeliveriesService);
-    // A database may hold anything in a column of JSON, and the compiler does not see it.
+    // A JSON column of a database may hold anything, which the compiler does not see.
     const selections: Partial<Record<string, unknown>>[] = [
       { events: ['Order *', null] },
       { events: 'Order *' },
@@ -193,7 +193,7 @@ describeAnyServer("destinations in the application's own store", (backend) => {
     expect(own.requests.map(({ url }) => url)).not.toContain('/wrong');
   });
 
-  it('get nothing by what was known before a change, and hold up nobody else, while it hangs', async () => {
+  it('get nothing by outdated fields, and do not hold up other messages, while the store hangs', async () => {
     const app = await start();
     track(app, 'before');
     await customer.received(1);
@@ -212,7 +212,7 @@ describeAnyServer("destinations in the application's own store", (backend) => {
     expect(customer.requests).toHaveLength(1);
   });
 
-  it('get their messages while those of one tenant are changed all the time', async () => {
+  it('get their messages while destinations of one tenant change all the time', async () => {
     const other = await stage.receiver();
     table.rows.push({ id: 'other-hook', tenant: 'other', urls: [other.url()] });
     table.delay = 100;
@@ -234,7 +234,7 @@ describeAnyServer("destinations in the application's own store", (backend) => {
     ]);
   });
 
-  it('keep no application from closing while it hangs, which tells what is lost', async () => {
+  it('do not keep the application from closing while the store hangs, which logs the lost messages', async () => {
     const app = await start({ shutdownTimeout: 500 });
     track(app, 'before');
     await customer.received(1);

@@ -31,7 +31,7 @@ function track(app: AnalyticsApp, event: string): void {
   app.analytics.tenant('acme').track({ userId: 'u1', event });
 }
 
-/** Tables of the application, which this module only reads. */
+/** Tables of the application that this module only reads. */
 function readOnlyStore(): { store: DestinationStore; memory: MemoryDestinationStore } {
   const memory = new MemoryDestinationStore();
   const store = {
@@ -42,7 +42,7 @@ function readOnlyStore(): { store: DestinationStore; memory: MemoryDestinationSt
 }
 
 describeServers('destinations that another process changes', (backend) => {
-  it('are routed to and delivered to as they are now', async () => {
+  it('get messages according to their latest fields', async () => {
     const { connection } = backend;
     const mine = await start({ connection, worker: false });
     const other = await start({ connection });
@@ -69,7 +69,7 @@ describeServers('destinations that another process changes', (backend) => {
     await until(async () => ((await isRouted('E')) ? undefined : true));
   });
 
-  it('are looked at once more before a process ends that has enabled one, or it says that they were not', async () => {
+  it('are searched for kept messages again before a process that enabled them ends, or a log line says otherwise', async () => {
     const { connection } = backend;
     const enable = async (shutdownTimeout: number): Promise<AnalyticsApp> => {
       const app = await start({ connection, shutdownTimeout });
@@ -115,7 +115,7 @@ describeServers('destinations that another process changes', (backend) => {
     track(app, 'before');
     await receiver.received(1);
     await server.stop();
-    // For so long that nothing that is remembered may be used any more.
+    // Long enough that nothing remembered may be used any more.
     await new Promise((resolve) => setTimeout(resolve, 2_500));
     track(app, 'while it is away');
     app.analytics.tenant('unknown').track({ userId: 'u1', event: 'of somebody unknown' });
@@ -127,7 +127,7 @@ describeServers('destinations that another process changes', (backend) => {
     expect(await app.analytics.flush()).toMatchObject({ pending: 0, refused: 0 });
   });
 
-  it('are found in a store of the application, whose changes are told to all', async () => {
+  it('are found in a store of the application, whose changes reach all processes', async () => {
     const { connection } = backend;
     const { store, memory } = readOnlyStore();
     const mine = await start({ connection, worker: false, destinations: { ...DESTINATIONS, store } });
@@ -149,7 +149,7 @@ describeServers('destinations that another process changes', (backend) => {
     expect(await destinationsOf(mine).get('hook')).toMatchObject({ tenant: 'acme', enabled: true });
   });
 
-  it('in a store of the application are looked up again for all tenants if none is named', async () => {
+  it('are looked up again for all tenants if a change in a store of the application names no tenant', async () => {
     const { connection } = backend;
     const { store, memory } = readOnlyStore();
     const mine = await start({ connection, worker: false, destinations: { ...DESTINATIONS, store } });
@@ -176,7 +176,7 @@ describeServers('destinations that another process changes', (backend) => {
     });
   });
 
-  it('in a store of the application while the queue is away are told to all when it is back', async () => {
+  it('are announced to all processes once the queue is back, if a store of the application changed meanwhile', async () => {
     const { connection, server } = backend;
     const { store, memory } = readOnlyStore();
     const mine = await start({ connection, destinations: { ...DESTINATIONS, store } });
@@ -200,7 +200,7 @@ describeServers('destinations that another process changes', (backend) => {
     });
   });
 
-  it('in a store of the application while the queue is away are made at once, a deletion too', async () => {
+  it('are changed and deleted at once in a store of the application while the queue is away', async () => {
     const { connection, server } = backend;
     const store = new MemoryDestinationStore();
     const app = await start({ connection, history: true, destinations: { ...DESTINATIONS, store } });
@@ -215,7 +215,7 @@ describeServers('destinations that another process changes', (backend) => {
     await expect(destinations.get(id)).rejects.toMatchObject({ code: 'DESTINATION_NOT_FOUND' });
   });
 
-  it('in a store of the application are told to nobody if the queue is away until the end, which says so', async () => {
+  it('are reported as not announced if the queue is away until the end', async () => {
     const { connection, server } = backend;
     const { store } = readOnlyStore();
     const app = await start({ connection, shutdownTimeout: 500, destinations: { ...DESTINATIONS, store } });

@@ -13,14 +13,14 @@ const RECORD = { id: 'a', tenant: 'acme', urls: ['https://hooks.example.com'], .
 const KEY_ERROR = expect.objectContaining({ code: 'DESTINATION_KEY', destination: 'a' });
 
 describe('a secret box', () => {
-  it('leaves no secret in a record that is stored, and gives all of them back', () => {
+  it('leaves no secret in a stored record, and restores all secrets', () => {
     const sealed = new SecretBox([NEW]).seal(RECORD);
     const { urls, tenant } = RECORD;
     expect(sealed).toEqual({ id: 'a', tenant, urls, sealed: expect.stringMatching(/^v1\./) });
     expect(new SecretBox([NEW]).open(sealed)).toEqual(SECRETS);
   });
 
-  it('opens with every key of the list, and seals with the first', () => {
+  it('opens with every key of the list, and seals with the first key', () => {
     const sealed = new SecretBox([OLD]).seal(RECORD);
     expect(new SecretBox([NEW, OLD]).open(sealed)).toEqual(SECRETS);
     const again = new SecretBox([NEW, OLD]).seal(RECORD);
@@ -32,7 +32,7 @@ describe('a secret box', () => {
     expect(box.seal(RECORD).sealed).not.toBe(box.seal(RECORD).sealed);
   });
 
-  it('says which destination it cannot open without the key', () => {
+  it('names the destination that it cannot open without the key', () => {
     const sealed = new SecretBox([OLD]).seal(RECORD);
     expect(() => new SecretBox([NEW, OTHER]).open(sealed)).toThrow(KEY_ERROR);
     expect(() => new SecretBox([]).open(sealed)).toThrow(KEY_ERROR);
@@ -48,7 +48,7 @@ describe('a secret box', () => {
     expect(() => box.open({ ...RECORD, sealed: 'v2.x.y' })).toThrow(KEY_ERROR);
   });
 
-  it('stores secrets as they are without a key', () => {
+  it('stores secrets in plain text if there is no key', () => {
     const box = new SecretBox([]);
     expect(box.seal(RECORD)).toEqual(RECORD);
     expect(box.open(RECORD)).toEqual(SECRETS);

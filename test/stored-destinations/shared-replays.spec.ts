@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { SharedReplays } from '../../src/stored-destinations/shared-replays.js';
 
-describe('replays of what was kept for destinations', () => {
+describe('replays of messages kept for destinations', () => {
   let begun: string[][];
   let ends: (() => void)[];
   let skipped: Map<string, Error>;
@@ -25,7 +25,7 @@ describe('replays of what was kept for destinations', () => {
     jest.useRealTimers();
   });
 
-  it('begin when the one before is done, for all who have asked meanwhile', async () => {
+  it('begin when the previous replay is done, for all callers in the meantime', async () => {
     void replays.of('first');
     await jest.advanceTimersByTimeAsync(0);
     void replays.of('second');
@@ -37,7 +37,7 @@ describe('replays of what was kept for destinations', () => {
     expect(begun).toEqual([['first'], ['second', 'third']]);
   });
 
-  it('do not wait until one is done that takes long', async () => {
+  it('do not wait for a replay that takes long', async () => {
     void replays.of('of many messages');
     await jest.advanceTimersByTimeAsync(0);
     void replays.of('of another tenant');
@@ -45,7 +45,7 @@ describe('replays of what was kept for destinations', () => {
     expect(begun).toEqual([['of many messages'], ['of another tenant']]);
   });
 
-  it('reject for the one that could not be looked up, and for no other', async () => {
+  it('reject for the destination that could not be looked up, and for no other', async () => {
     const done = Promise.allSettled([replays.of('hangs'), replays.of('answers')]);
     await jest.advanceTimersByTimeAsync(0);
     skipped.set('hangs', new Error('no answer'));
@@ -53,7 +53,7 @@ describe('replays of what was kept for destinations', () => {
     expect(await done).toMatchObject([{ reason: new Error('no answer') }, { status: 'fulfilled' }]);
   });
 
-  it('are three at most, and the next one is for all who have asked meanwhile', async () => {
+  it('are at most three at once, and the next replay is for all callers in the meantime', async () => {
     for (const id of ['first', 'second', 'third', 'fourth', 'fifth']) {
       void replays.of(id);
       await jest.advanceTimersByTimeAsync(6_000);

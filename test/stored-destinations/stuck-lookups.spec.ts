@@ -7,7 +7,7 @@ import { Stage } from '../support/stage.js';
 
 const STUCK = Array.from({ length: 80 }, (_, n) => `h${n + 1}`);
 
-/** Tables of the application, of which one hangs that holds the destinations of many tenants. */
+/** Tables of the application, one of which hangs and holds the destinations of many tenants. */
 class ShardedTables implements DestinationStore {
   readonly rows: DestinationRecord[] = [];
   hanging: keyof DestinationStore | undefined;
@@ -32,7 +32,7 @@ describeAnyServer('eighty tenants whose look-ups never end', (backend) => {
 
   function start(store: DestinationStore, options: AppOptions = {}): Promise<AnalyticsApp> {
     const destinations = { store, allowPrivateNetwork: true };
-    // What cannot be looked up is lost with the test.
+    // Messages that cannot be looked up are lost when the test ends.
     return stage.app({
       connection: backend.connection,
       destinations,
@@ -47,13 +47,13 @@ describeAnyServer('eighty tenants whose look-ups never end', (backend) => {
   }
 
   it.each(['findByTenant', 'findById'] as const)(
-    'keep no other tenant waiting that is asked for after them by `%s`, then or later',
+    'do not hold up a tenant that is looked up after them by `%s`, then or later',
     async (method) => {
       const receiver = await stage.receiver();
       const table = new ShardedTables();
       for (const id of [...STUCK, 'ok', 'ok2']) table.rows.push({ id, tenant: id, urls: [receiver.url()] });
       if (method === 'findById') {
-        // Everything is in the queue when a worker starts that knows none of it.
+        // All messages are in the queue when a worker starts that knows none of the destinations.
         const before = await start(table, { worker: false });
         track(before, [...STUCK, 'ok']);
         expect(await before.analytics.flush()).toMatchObject({ queued: STUCK.length + 1 });
@@ -67,7 +67,7 @@ describeAnyServer('eighty tenants whose look-ups never end', (backend) => {
       await receiver.received(2);
       expect(eventsIn(receiver.requests)).toEqual(['ok', 'ok2']);
     },
-    // Eight at a time, they would take fifty seconds.
+    // At eight look-ups at a time, the test would take fifty seconds.
     20_000,
   );
 });

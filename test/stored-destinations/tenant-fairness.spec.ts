@@ -5,9 +5,9 @@ import { describeServersOrEmbedded } from '../support/describe-backend.js';
 import { Receiver } from '../support/receiver.js';
 
 const WAITING = 20_000;
-/** Among which they are divided where the tenant has many, so that few wait for each. */
+/** Destinations that share these messages if the tenant has many, so that few messages wait for each. */
 const DESTINATIONS = 200;
-/** How long the busy tenant's receiver takes to answer, in milliseconds. */
+/** Time until the busy tenant's receiver answers, in milliseconds. */
 const SLOW = 50;
 
 describeServersOrEmbedded('a tenant with 20,000 waiting messages', (backend) => {
@@ -23,7 +23,7 @@ describeServersOrEmbedded('a tenant with 20,000 waiting messages', (backend) => 
     app = await AnalyticsApp.start({
       connection: backend.connection,
       destinations: { allowPrivateNetwork: true, encryptionKey: false, limitPerTenant: DESTINATIONS },
-      // The messages are many times those that the process has in hand.
+      // There are many times more messages than the process has in hand.
       concurrency: 1,
       shutdownTimeout: 1_000,
     });
@@ -36,7 +36,7 @@ describeServersOrEmbedded('a tenant with 20,000 waiting messages', (backend) => 
   it.each([
     ['one destination', 1],
     ['200 destinations', DESTINATIONS],
-  ])('for %s does not keep the messages of another tenant waiting behind them', async (_, count) => {
+  ])('for %s does not make the messages of another tenant wait behind them', async (_, count) => {
     const destinations = app.context.get(DestinationsService);
     for (let n = 0; n < count; n++) await destinations.create({ tenant: 'busy', urls: [busy.url(`/${n}`)] });
     await destinations.create({ tenant: 'other', urls: [other.url()] });
@@ -48,7 +48,7 @@ describeServersOrEmbedded('a tenant with 20,000 waiting messages', (backend) => 
       await app.analytics.flush();
       await other.received(n + 1);
     }
-    // In the order of the queue, the first of them would have come after all the others.
+    // In the order of the queue, the first of these messages would have come after all messages of the busy tenant.
     expect(busy.requests.length).toBeLessThan(WAITING / 2);
   });
 });

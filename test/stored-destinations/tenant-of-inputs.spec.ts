@@ -52,7 +52,7 @@ describe.each(PLATFORMS)('the tenant of a message on %s', (platform) => {
     await receiver.close();
   });
 
-  it('is in a message of the tracking API, unless its write key is bound to a tenant', async () => {
+  it('comes from the message of the tracking API, unless the write key is bound to a tenant', async () => {
     const send = async (key: string, event: string, groupId?: string): Promise<void> => {
       const message = { userId: 'u1', event, ...(groupId !== undefined && { context: { groupId } }) };
       expect(await server.post('/v1/track', message, basic(key))).toMatchObject({ status: 200 });
@@ -69,7 +69,7 @@ describe.each(PLATFORMS)('the tenant of a message on %s', (platform) => {
     ]);
   });
 
-  it('may be a number in a message of the tracking API, or in the context of a batch, with all of its digits', async () => {
+  it('may be a number in a message or a batch context of the tracking API, and keeps all of its digits', async () => {
     const message = (event: string, context: string): string =>
       `{"type":"track","userId":"u1","event":"${event}","context":${context}}`;
     const messages = [message('its own', `{"groupId":${LONG}}`), message('of the batch', '{}')];
@@ -98,7 +98,7 @@ describe.each(PLATFORMS)('the tenant of a message on %s', (platform) => {
     expect(await server.log.line(/@Track\("decorated"\)/)).toContain('`tenant`');
   });
 
-  it('is refused where it cannot be one', () => {
+  it('is refused if it is not a valid tenant', () => {
     const analytics = server.app.get(AnalyticsService);
     for (const id of ['', 'x'.repeat(201), 'a\u0000']) {
       expect(() => analytics.tenant(id)).toThrow(
@@ -108,7 +108,7 @@ describe.each(PLATFORMS)('the tenant of a message on %s', (platform) => {
   });
 });
 
-describe('a group in the context that is a number', () => {
+describe('a number as the group in the context', () => {
   const stage = new Stage();
   const call = { userId: 'u1', event: 'Numbered', context: { groupId: 42 } };
   const refused = expect.objectContaining({
@@ -117,7 +117,7 @@ describe('a group in the context that is a number', () => {
     message: 'Expected `context.groupId` to be a string, got a number',
   });
 
-  it('is refused where it says whose event it is, unless that is said elsewhere', async () => {
+  it('is refused if it would select the tenant, unless the tenant is given elsewhere', async () => {
     const { analytics } = await stage.app({
       connection: await newConnection(),
       destinations: { encryptionKey: false },
@@ -128,7 +128,7 @@ describe('a group in the context that is a number', () => {
     analytics.tenant('acme').track(call);
   });
 
-  it('is refused where `beforeSend` returns it', async () => {
+  it('is refused if `beforeSend` returns it', async () => {
     const { analytics } = await stage.app({
       connection: await newConnection(),
       destinations: { encryptionKey: false },
@@ -139,7 +139,7 @@ describe('a group in the context that is a number', () => {
     );
   });
 
-  it('is sent as it is where nobody asks whose event a message is, or a function says so', async () => {
+  it('is sent unchanged if there are no destinations of tenants, or if a function selects the tenant', async () => {
     const receiver = await stage.receiver();
     const options = { webhooks: webhooksTo(receiver), flushAt: 1 };
     const without = await stage.app({ ...options, connection: await newConnection() });
@@ -165,7 +165,7 @@ describe('a `destinations.tenant` that returns no tenant', () => {
       () => Promise.reject(new Error('no secret')),
       'got a Promise: it must be synchronous',
     ],
-  ])('but %s leaves its messages to nobody, and is logged once', async (_case, tenant, got) => {
+  ])('but %s gives its messages no tenant, and is logged once', async (_case, tenant, got) => {
     const receiver = await stage.receiver();
     const app = await stage.app({
       connection: await newConnection(),
@@ -180,7 +180,7 @@ describe('a `destinations.tenant` that returns no tenant', () => {
     ]);
   });
 
-  it.each([undefined, null])('but %s is of nobody, and nothing is logged', async (none) => {
+  it.each([undefined, null])('but %s gives its messages no tenant, and is not logged', async (none) => {
     const app = await stage.app({
       connection: await newConnection(),
       destinations: { encryptionKey: false, tenant: (() => none) as () => undefined },

@@ -33,7 +33,7 @@ function startOn({ connection }: Backend, options: AppOptions = {}): Promise<Ana
 
 const service = (app: AnalyticsApp): DestinationsService => app.context.get(DestinationsService);
 
-/** A receiver and its destination. */
+/** Starts a receiver, and creates its destination. */
 async function register(
   app: AnalyticsApp,
   fields: Partial<NewDestination>,
@@ -61,7 +61,7 @@ async function delivered(app: AnalyticsApp): Promise<void> {
 describeAnyServer('destinations of tenants', (backend) => {
   const start = (options?: AppOptions): Promise<AnalyticsApp> => startOn(backend, options);
 
-  it('get the events of their own tenant, and the application its own gets all', async () => {
+  it('get the events of their own tenant, while those of the application get all events', async () => {
     const fixed = await stage.receiver();
     const app = await start({ webhooks: webhooksTo(fixed) });
     const acme = await register(app, { tenant: 'acme' });
@@ -80,7 +80,7 @@ describeAnyServer('destinations of tenants', (backend) => {
     expect(eventsOf(fixed)).toEqual(all);
   });
 
-  it('are told their tenant, and are signed with the secret that was made', async () => {
+  it('get the name of their tenant, and are signed with the generated secret', async () => {
     const app = await start();
     const { receiver, secret } = await register(app, { tenant: 'acme' });
     track(app, 'acme', 'E');
@@ -92,7 +92,7 @@ describeAnyServer('destinations of tenants', (backend) => {
     }).not.toThrow();
   });
 
-  it('are delivered to as they say: headers, signature, which answers are retried, and how long one may take', async () => {
+  it('get their headers, signature, statuses that are retried, and timeout applied', async () => {
     const app = await start();
     const hang = (): void => undefined;
     const terms = { retryStatuses: [404], timeout: 200, retryWindow: 60_000 };
@@ -112,7 +112,7 @@ describeAnyServer('destinations of tenants', (backend) => {
     expect(receiver.requests).toHaveLength(3);
   });
 
-  it('get only the events, types and sources that they want', async () => {
+  it('get only the events, types and sources that they select', async () => {
     const sources = ['web', 'server'].map((name) => ({ name, writeKey: name }));
     const app = await start({ sources });
     const events = await register(app, { tenant: 'acme', events: ['Order Completed', 'Invoice *'] });
@@ -127,7 +127,7 @@ describeAnyServer('destinations of tenants', (backend) => {
     expect(eventsOf(server.receiver)).toEqual(['undefined']);
   });
 
-  it('are chosen by `integrations` and kept from by a schema, as others are', async () => {
+  it('are selected by `integrations` and subject to a schema, as others are', async () => {
     const app = await start({ sources: [{ name: 'web', writeKey: 'w', schema: { Debug: false } }] });
     const one = await register(app, { tenant: 'acme' });
     const two = await register(app, { tenant: 'acme' });
@@ -140,7 +140,7 @@ describeAnyServer('destinations of tenants', (backend) => {
     expect(app.analytics.usage()).toEqual({ received: 3, filtered: 1 });
   });
 
-  it('belong to whom the application says, and a bound source or call wins', async () => {
+  it("get events by the application's `tenant` function, unless a source or call is bound to a tenant", async () => {
     const app = await start({
       sources: [
         { name: 'web', writeKey: 'w' },
@@ -166,7 +166,7 @@ describeAnyServer('destinations of tenants', (backend) => {
     expect(JSON.parse(bySource?.body.toString() ?? '')).toMatchObject({ context: { groupId: 'acme' } });
   });
 
-  it('get a deletion that is theirs', async () => {
+  it('get the deletions of their own tenant', async () => {
     const app = await start();
     const acme = await register(app, { tenant: 'acme' });
     const other = await register(app, { tenant: 'other' });
@@ -176,9 +176,9 @@ describeAnyServer('destinations of tenants', (backend) => {
     expect(other.receiver.requests).toHaveLength(0);
   });
 
-  it('reach no private address, also not by a name, unless the application allows it', async () => {
+  it('reach no private address, not even by a host name, unless the application allows it', async () => {
     const receiver = await stage.receiver();
-    // The name of this machine, which leads to itself.
+    // The host name of this machine leads to the machine itself.
     const urls = [receiver.url().replace('127.0.0.1', hostname())];
     const app = await start({ destinations: { encryptionKey: ENCRYPTION_KEY } });
     const { id } = await service(app).create({ tenant: 'acme', urls });
@@ -190,7 +190,7 @@ describeAnyServer('destinations of tenants', (backend) => {
     expect(receiver.connections).toBe(0);
   });
 
-  it('are signed with both secrets while one is rotated', async () => {
+  it('are signed with both secrets during a rotation', async () => {
     const app = await start();
     const { receiver, id, secret: old } = await register(app, { tenant: 'acme' });
     const { secret } = await service(app).rotateSecret(id, { overlap: 60_000 });
@@ -215,7 +215,7 @@ describeAnyServer('destinations of tenants', (backend) => {
 describeServersOrEmbedded('destinations of tenants', (backend) => {
   const start = (options?: AppOptions): Promise<AnalyticsApp> => startOn(backend, options);
 
-  it('are routed to at once as they are, when a change was awaited', async () => {
+  it('get messages according to a change as soon as the change has resolved', async () => {
     const app = await start();
     const { receiver, id } = await register(app, { tenant: 'acme' });
     track(app, 'acme', 'first');
@@ -235,7 +235,7 @@ describeServersOrEmbedded('destinations of tenants', (backend) => {
     expect(eventsOf(receiver)).toEqual(['first', 'wanted', 'wanted']);
   });
 
-  it('get what waits for them at their new URL, with their new secret', async () => {
+  it('get waiting messages at their new URL, signed with their new secret', async () => {
     const app = await start();
     const { receiver, id } = await register(app, { tenant: 'acme', retryWindow: 60_000 }, { answer: [503] });
     track(app, 'acme', 'E');
@@ -249,7 +249,7 @@ describeServersOrEmbedded('destinations of tenants', (backend) => {
     }).not.toThrow();
   });
 
-  it('keep what waits while they are disabled, and get it when they are enabled', async () => {
+  it('keep waiting messages while they are disabled, and get them when they are enabled', async () => {
     const app = await start();
     const { receiver, id } = await register(
       app,
@@ -272,7 +272,7 @@ describeServersOrEmbedded('destinations of tenants', (backend) => {
     expect(await deliveries.counts()).toMatchObject({ failed: 0, waiting: 0, delayed: 0 });
   });
 
-  it('keep what they have refused as it is while they are disabled, also when it is replayed', async () => {
+  it('keep refused messages unchanged while they are disabled, even if these are replayed', async () => {
     const app = await start();
     const { receiver, id } = await register(app, { tenant: 'acme' }, { answer: [404, 200] });
     const deliveries = app.context.get(DeliveriesService);
@@ -289,7 +289,7 @@ describeServersOrEmbedded('destinations of tenants', (backend) => {
     await receiver.received(2);
   });
 
-  it('take what waits for them along when they are deleted, which is counted', async () => {
+  it('drop waiting messages when they are deleted, which is reported', async () => {
     const app = await start();
     const { receiver, id } = await register(app, { tenant: 'acme', retryWindow: 60_000 }, { answer: [503] });
     const deliveries = app.context.get(DeliveriesService);
@@ -309,8 +309,8 @@ describeServersOrEmbedded('destinations of tenants', (backend) => {
   });
 
   /**
-   * A destination of which something is done in the middle of an attempt: its receiver refuses the message `refused` for good,
-   * and takes `retried` at its next attempt. Returns what is told of both until neither waits any more.
+   * Changes a destination in the middle of an attempt. Its receiver refuses the message `refused` for good, and takes
+   * `retried` at the next attempt. Resolves to the outcomes of both messages once neither waits any more.
    */
   async function changed(
     app: AnalyticsApp,
@@ -343,7 +343,7 @@ describeServersOrEmbedded('destinations of tenants', (backend) => {
     return { receiver, id, told };
   }
 
-  it('end a message once, whatever becomes of the others of its batch when they are disabled', async () => {
+  it('end each message of a batch once when they are disabled during an attempt', async () => {
     const app = await start({ flushAt: 2 });
     const deliveries = app.context.get(DeliveriesService);
     const { receiver, id, told } = await changed(app, (one) => service(app).disable(one));
@@ -366,18 +366,18 @@ describeServersOrEmbedded('destinations of tenants', (backend) => {
     expect(await deliveries.failed({ destination: id })).toMatchObject([{ messageId: 'refused' }]);
   });
 
-  it('end a message once, whatever becomes of the others of its batch when they are deleted', async () => {
+  it('end each message of a batch once when they are deleted during an attempt', async () => {
     const app = await start({ flushAt: 2 });
     const { told } = await changed(app, (id) => service(app).delete(id));
     expect(told.sort()).toEqual(['refused failed', 'retried dropped', 'retried retry']);
   });
 
-  it('share a job with others, and each has its own end', async () => {
+  it('may share a job, in which each has its own end', async () => {
     const app = await start({ flushAt: 3 });
     const kept = await register(app, { tenant: 'acme' });
     const dropped = await register(app, { tenant: 'acme' });
     const open = await register(app, { tenant: 'acme' });
-    // So that the tenant's destinations are known, and messages are routed when they are tracked.
+    // Makes the tenant's destinations known, so that messages are routed when they are tracked.
     track(app, 'acme', 'zero');
     await delivered(app);
     track(app, 'acme', 'one', 'two');
@@ -391,7 +391,7 @@ describeServersOrEmbedded('destinations of tenants', (backend) => {
     expect(await deliveries.failed({ destination: dropped.id })).toHaveLength(0);
   });
 
-  it('are there after a restart, with their secrets, and wait for a key that is missing', async () => {
+  it('are still there after a restart, with their secrets, and wait for a missing key', async () => {
     const app = await start();
     const { receiver, secret, id } = await register(app, { tenant: 'acme', headers: { 'X-Team': 'one' } });
     await app.close();
@@ -415,7 +415,7 @@ describeServersOrEmbedded('destinations of tenants', (backend) => {
     await delivered(again);
   });
 
-  it('are looked at the more rarely the more of their jobs wait for a key that is missing', async () => {
+  it('are looked at the more rarely, the more of their jobs wait for a missing key', async () => {
     const app = await start();
     const { receiver, id } = await register(app, { tenant: 'acme' });
     await app.close();
@@ -431,13 +431,13 @@ describeServersOrEmbedded('destinations of tenants', (backend) => {
       const jobs = await locked.queue.getDelayed();
       return jobs.length === 200 ? jobs : undefined;
     });
-    // 50 ms between two of them; the first comes after five seconds.
+    // 50 ms between two jobs. The first job is due after five seconds.
     const due = delayed.map(({ processedOn = 0, delay }) => processedOn + delay);
     expect(Math.max(...due) - Math.min(...due)).toBeGreaterThan(9_000);
     expect(receiver.requests).toHaveLength(0);
   });
 
-  it('are replayed, also while the key of others is missing', async () => {
+  it('are replayed even while the key of other destinations is missing', async () => {
     const app = await start();
     const other = await register(app, { tenant: 'other' }, { answer: [400, 200] });
     track(app, 'other', 'E');
@@ -458,7 +458,7 @@ describeServersOrEmbedded('destinations of tenants', (backend) => {
     expect(await deliveries.countFailed({ destination: other.id })).toBe(1);
   });
 
-  it('are encrypted anew when their secrets change, after which the old key can go', async () => {
+  it('are encrypted with the new key when their secrets change, after which the old key can be removed', async () => {
     const next = randomBytes(32).toString('hex');
     const withKeys = (...encryptionKey: string[]): Promise<AnalyticsApp> =>
       start({ destinations: { encryptionKey, allowPrivateNetwork: true } });
@@ -477,7 +477,7 @@ describeServersOrEmbedded('destinations of tenants', (backend) => {
     }).not.toThrow();
   });
 
-  it('have no secret in the database, a job, a list or the log', async () => {
+  it('leave no secret in the database, a job, a list or the log', async () => {
     const app = await start({ worker: true });
     const secrets = { sharedSecret: 'a-shared-secret', headers: { Authorization: 'Bearer token-of-acme' } };
     const standard = `whsec_${randomBytes(32).toString('base64')}`;

@@ -6,12 +6,12 @@ import { MemoryDestinationStore } from './memory-destination-store.js';
 
 const TIMEOUT = { code: 'DESTINATION_STORE_TIMEOUT', method: 'findById', timeout: 5_000 };
 
-/** A store whose connections may hang, or break. */
+/** A store whose connections may hang or break. */
 class HangingStore extends MemoryDestinationStore {
   asked = 0;
-  /** What becomes of a look-up. */
+  /** How look-ups end. */
   fate: 'answered' | 'hangs' | 'breaks' = 'answered';
-  /** Look-ups of it alone hang. */
+  /** The id whose look-ups hang, although others are answered. */
   stuck: string | undefined;
 
   override async findById(id: string): ReturnType<MemoryDestinationStore['findById']> {
@@ -34,7 +34,7 @@ describe('a store of the application', () => {
     await store.insert({ id: 'a', tenant: 'acme', urls: [], createdAt: 0, updatedAt: 0, version: 1 }, 1);
   });
 
-  /** Look-ups that the store does not answer in time. */
+  /** Makes look-ups that the store does not answer in time. */
   async function fallSilent(count: number): Promise<void> {
     store.fate = 'hangs';
     const lookUps = Array.from({ length: count }, () =>
@@ -44,7 +44,7 @@ describe('a store of the application', () => {
     await Promise.all(lookUps);
   }
 
-  it('is asked as it is while it answers', async () => {
+  it('is queried without limits while it answers', async () => {
     expect(await timed.findById('a')).toMatchObject({ id: 'a' });
     expect(await timed.findById('b')).toBeUndefined();
     expect(await timed.findByTenant('acme')).toMatchObject([{ id: 'a' }]);
@@ -52,12 +52,12 @@ describe('a store of the application', () => {
   });
 
   it('may answer `null` for a destination that it does not have', async () => {
-    // Its compiler says nothing without `strictNullChecks`.
+    // Without `strictNullChecks`, the compiler accepts this.
     Object.assign(store, { findById: () => Promise.resolve(null) });
     expect(await timed.findById('b')).toBeUndefined();
   });
 
-  it('may give `null` for fields without a value', async () => {
+  it('may return `null` for fields without a value', async () => {
     const columns = { tenant: null, name: null, standardWebhooks: null, retiring: null, rateLimit: null };
     const row = { ...columns, id: 'b', urls: ['https://acme.test/'] };
     Object.assign(store, {
@@ -75,7 +75,7 @@ describe('a store of the application', () => {
   it.each([
     [0, false],
     [1, true],
-  ])('may give %p for `enabled`, as databases without booleans do', async (column, enabled) => {
+  ])('may return %p for `enabled`, as databases without booleans do', async (column, enabled) => {
     const row = { id: 'b', urls: ['https://acme.test/'], enabled: column };
     Object.assign(store, {
       findById: () => Promise.resolve(row),
@@ -89,13 +89,13 @@ describe('a store of the application', () => {
     ['texts', String],
     ['`bigint`s', BigInt],
     ['dates', (time: number) => new Date(time)],
-  ])('may give %s for times', async (_, column) => {
+  ])('may return %s for times', async (_, column) => {
     const row = { id: 'b', urls: ['https://acme.test/'], failingSince: column(1_795_253_400_000) };
     Object.assign(store, { findById: () => Promise.resolve(row) });
     expect(await timed.findById('b')).toStrictEqual({ ...row, failingSince: 1_795_253_400_000 });
   });
 
-  it('that does not answer in time is asked by one at a time, until it answers', async () => {
+  it('is queried one look-up at a time after it did not answer in time, until it answers', async () => {
     await fallSilent(3);
     const next = expect(timed.findById('a')).rejects.toMatchObject(TIMEOUT);
     await expect(timed.findById('a')).rejects.toMatchObject(TIMEOUT);
@@ -107,7 +107,7 @@ describe('a store of the application', () => {
     expect(await Promise.all([timed.findById('a'), timed.findById('a')])).toHaveLength(2);
   });
 
-  it('that breaks after it was silent is asked by all again', async () => {
+  it('is queried by all look-ups again if it breaks after it was silent', async () => {
     await fallSilent(1);
     store.fate = 'breaks';
     await expect(timed.findById('a')).rejects.toThrow('connection refused');
@@ -117,7 +117,7 @@ describe('a store of the application', () => {
     expect(store.asked).toBe(asked + 2);
   });
 
-  it('that is stuck with one look-up answers all others, before and while that is repeated', async () => {
+  it('answers all other look-ups while one look-up is stuck and repeated', async () => {
     store.stuck = 'b';
     for (let attempt = 0; attempt < 3; attempt++) {
       const stuck = expect(timed.findById('b')).rejects.toMatchObject(TIMEOUT);
@@ -130,7 +130,7 @@ describe('a store of the application', () => {
     expect(await timed.findById('b')).toBeUndefined();
   });
 
-  it('that has answered nothing else meanwhile is silent, and is tried by another look-up beside that one', async () => {
+  it('counts as silent if it has answered nothing else meanwhile, and is tried by another look-up', async () => {
     await fallSilent(1);
     store.fate = 'answered';
     store.stuck = 'a';
@@ -143,7 +143,7 @@ describe('a store of the application', () => {
 
   describe('of which one part never answers', () => {
     const STUCK = Array.from({ length: 80 }, (_, n) => `stuck-${n}`);
-    /** Look-ups on their way to the store, by what they look up. */
+    /** The ids that the store is being asked for. */
     let underway: string[];
     let areStuck: boolean;
 
@@ -157,7 +157,7 @@ describe('a store of the application', () => {
       };
     });
 
-    /** All of the stuck ones ask again, as those do that wait. Returns what the store was asked for. */
+    /** Repeats all stuck look-ups, as waiting callers do. Returns the ids that the store was asked for. */
     async function ask(ids: readonly string[] = STUCK): Promise<string[]> {
       underway = [];
       for (const id of ids) timed.findById(id).catch(() => undefined);
@@ -165,7 +165,7 @@ describe('a store of the application', () => {
       return underway;
     }
 
-    it('is asked for a few of its look-ups at a time, all of them in turn', async () => {
+    it('gets a few of the stuck look-ups at a time, all of them in turn', async () => {
       await ask();
       await clock.pass(5_000);
       const asked: string[] = [];
@@ -175,22 +175,22 @@ describe('a store of the application', () => {
         asked.push(...again);
         await clock.pass(250);
       }
-      // Each as often as any other, in a hundred seconds.
+      // Each look-up gets as many turns as any other, in a hundred seconds.
       expect(new Set(asked.slice(0, 80)).size).toBe(80);
     });
 
-    it('is asked for none of them as if it had answered before, whatever it answers meanwhile', async () => {
+    it('does not get all stuck look-ups again, whatever it answers meanwhile', async () => {
       await ask();
       await clock.pass(5_000);
       for (let n = 0; n < 10; n++) {
         expect(await timed.findById(`ok-${n}`)).toBeUndefined();
         expect((await ask()).length).toBeLessThanOrEqual(4);
-        // Nothing else is answered for so long that it seems silent.
+        // Long enough without any other answer for the store to seem silent.
         await clock.pass(6_000);
       }
     });
 
-    it('has answered all of those soon that were asked for while all of it was silent', async () => {
+    it('soon gets all look-ups that were made while the whole store was silent', async () => {
       await ask(['stuck-0']);
       await clock.pass(5_000);
       for (let n = 0; n < 12; n++) {
@@ -202,7 +202,7 @@ describe('a store of the application', () => {
       expect((await ask()).length).toBeGreaterThan(70);
     });
 
-    it('is asked for some others at a time while it seems silent, first for those that it was not asked for', async () => {
+    it('gets a limited number of other look-ups while it seems silent, first those that it did not get yet', async () => {
       await ask(['stuck-0']);
       await clock.pass(5_000);
       const asked: string[] = [];
@@ -214,17 +214,17 @@ describe('a store of the application', () => {
       expect(asked).toHaveLength(79);
     });
 
-    it('is asked for none but the oldest of them as if it had answered, where more than a thousand are stuck', async () => {
+    it('gets only the oldest of more than a thousand stuck look-ups again', async () => {
       const many = Array.from({ length: 1_100 }, (_, n) => `stuck-${n}`);
       await ask(many);
       await clock.pass(5_000);
-      // So that it is not silent.
+      // This answer keeps the store from counting as silent.
       await timed.findById('ok');
       expect((await ask(many)).length).toBeLessThanOrEqual(104);
     });
   });
 
-  it('keeps no process alive', async () => {
+  it('does not keep the process alive', async () => {
     store.fate = 'hangs';
     const lookUp = expect(timed.findById('a')).rejects.toMatchObject(TIMEOUT);
     expect([clock.pending, clock.holding]).toEqual([1, 0]);

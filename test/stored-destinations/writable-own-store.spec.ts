@@ -15,16 +15,16 @@ const WRITE_TIMEOUT = {
   message: expect.stringMatching(/may have been made, or be made later: read the destination/),
 };
 
-/** Tables of the application, in a database that hangs. */
+/** Tables of the application in a database that hangs. */
 class HangingStore extends MemoryDestinationStore {
-  /** What becomes of all but the look-ups. */
+  /** How calls other than look-ups end. */
   fate: 'answered' | 'made late' | 'made and not answered' = 'answered';
   private go: () => void = () => undefined;
   private readonly gone = new Promise<void>((resolve) => {
     this.go = resolve;
   });
 
-  /** Makes the writes that hang. */
+  /** Makes the hanging writes. */
   makeLateWrites(): void {
     this.go();
   }
@@ -81,7 +81,7 @@ describe("the application's own store, which this module writes to and which han
   const create = (app: AnalyticsApp): Promise<DestinationDetails> =>
     destinationsOf(app).create({ tenant: 'acme', urls: [receiver.url('/old')] });
 
-  it('ends each call with an error, which says of a write that it may have been made', async () => {
+  it('has each call rejected, with the hint that a write may still have been made', async () => {
     const app = await start();
     const { id } = await create(app);
     store.fate = 'made late';
@@ -101,7 +101,7 @@ describe("the application's own store, which this module writes to and which han
   });
 
   it.each(['made late', 'made and not answered'] as const)(
-    'has all processes look again for a write that is %s',
+    'is looked up again by all processes after a write that is %s',
     async (fate) => {
       const mine = await start();
       const other = await start();

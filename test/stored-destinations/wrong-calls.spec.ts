@@ -6,12 +6,12 @@ import { quickConnections } from '../support/quick-connections.js';
 const URL = 'https://hooks.example.com/acme';
 const newConnection = quickConnections();
 
-/** As a caller without types, or with a cast, gives it. */
+/** A value as a caller without types, or with a cast, passes it. */
 function untyped(value: unknown): never {
   return value as never;
 }
 
-describe('a call of the destinations service that has other options than it asks for', () => {
+describe('a call of the destinations service with wrong options', () => {
   let app: AnalyticsApp;
   let destinations: DestinationsService;
   let id: string;
@@ -23,7 +23,7 @@ describe('a call of the destinations service that has other options than it asks
   });
   afterAll(() => app.close());
 
-  /** Every call that takes a scope, with this one. */
+  /** Makes every call that takes a scope, with this scope. */
   const calls = (scope: unknown): Promise<unknown>[] => {
     const options = scope as DestinationScope;
     return [
@@ -37,14 +37,14 @@ describe('a call of the destinations service that has other options than it asks
       destinations.sendTest(id, options),
     ];
   };
-  /** Refused with one problem, whose text this is. */
+  /** Expects that the call is refused for a single problem with this text. */
   const refused = async (call: Promise<unknown>, problem: RegExp): Promise<void> => {
     const isRefused = { code: 'INVALID_DESTINATION', problems: [expect.anything()] };
     await expect(call).rejects.toMatchObject({ ...isRefused, message: expect.stringMatching(problem) });
   };
 
   it.each([{ tenantId: 'evil' }, { tenantID: 'evil' }, { tenants: undefined }])(
-    'makes no tenant the operator where it names the tenant as in %j',
+    'does not grant operator access if it names the tenant as in %j',
     async (scope) => {
       const before = await destinations.get(id);
       for (const call of calls(scope)) {
@@ -60,11 +60,11 @@ describe('a call of the destinations service that has other options than it asks
     ['a list', ['evil'], 'an array'],
     ['a promise that nobody awaits', Promise.resolve({ tenant: 'evil' }), 'a Promise'],
     ['a map', new Map([['tenant', 'evil']]), 'a Map'],
-  ])('is refused where it gives %s in the place of an object', async (_, scope, kind) => {
+  ])('is refused if it gives %s instead of an object', async (_, scope, kind) => {
     for (const call of calls(scope)) await refused(call, new RegExp(`: expected an object, got ${kind}$`));
   });
 
-  it('asks for the tenant of an object with a class, as of any other', async () => {
+  it('reads the tenant of a class instance like that of any other object', async () => {
     class Session {
       readonly #tenant = 'evil';
       get tenant(): string {
@@ -76,7 +76,7 @@ describe('a call of the destinations service that has other options than it asks
     });
   });
 
-  it('is told of every option that has another name, or a value that it cannot have', async () => {
+  it('is refused for every option with a wrong name or value', async () => {
     const update = destinations.update(id, {}, untyped({ verison: 1 }));
     await refused(update, /`verison`: .*; did you mean `version`\?$/);
     await refused(
@@ -97,7 +97,7 @@ describe('a call of the destinations service that has other options than it asks
     expect(await destinations.get(id)).toMatchObject({ enabled: true, version: 1 });
   });
 
-  it('is told once that a text is no destination, and not what the text is', async () => {
+  it('is refused once for a text instead of a destination, without quoting the text', async () => {
     await refused(
       destinations.create(untyped(URL)),
       /`fields`: expected an object, got a value of type string$/,

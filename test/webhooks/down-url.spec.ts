@@ -13,7 +13,7 @@ import { until } from '../support/until.js';
 import { webhooksDestination } from '../support/webhooks-destination.js';
 
 const newConnection = quickConnections();
-/** Its first probe comes after a few milliseconds. */
+/** The first probe comes after a few milliseconds. */
 const RETRY_WINDOW = 20_000;
 const FAILURES_UNTIL_DOWN = 5;
 
@@ -30,7 +30,7 @@ describe('a URL that is down', () => {
     for (const client of clients.splice(0)) await client.close();
   });
 
-  /** A destination whose URL is down, since nothing listens on its port, and what was told of that. */
+  /** Returns a destination whose URL is down because nothing listens on its port, and the reports about the URL. */
   async function downDestination(port: number): Promise<{ to: WebhooksDestination; told: string[] }> {
     const told: string[] = [];
     const observer: EndpointObserver = {
@@ -55,7 +55,7 @@ describe('a URL that is down', () => {
     });
   }
 
-  it('is not told to be up by a certificate that is not trusted, but by its next answer', async () => {
+  it('is not reported up by an untrusted certificate, but by its next answer', async () => {
     const port = await freePort();
     const { to, told } = await downDestination(port);
 
@@ -69,7 +69,7 @@ describe('a URL that is down', () => {
     expect(told).toEqual(['down', 'up: 404']);
   });
 
-  it('stays down for the operator while its certificate is not trusted', async () => {
+  it('is still listed as down while its certificate is not trusted', async () => {
     const port = await freePort();
     const app = await stage.app({
       connection: await newConnection(),

@@ -17,7 +17,7 @@ describe('the breaker of an endpoint', () => {
 
   const admit = (force = false): boolean => breaker.admit(now, force);
 
-  /** Requests that begin now, as many as are let through. */
+  /** Begins this many requests now. Returns how many of them are let through. */
   function begin(requests: number): number {
     return Array.from({ length: requests }, () => admit()).filter(Boolean).length;
   }
@@ -30,14 +30,14 @@ describe('the breaker of an endpoint', () => {
     for (let index = 0; index < requests; index++) breaker.recordAnswer(now);
   }
 
-  /** Opens the breaker by failures that all began now. */
+  /** Opens the breaker by failures of requests that all began now. */
   function goDown(retryAfter?: number): void {
     expect(begin(5)).toBe(5);
     fail(5, retryAfter);
     expect(breaker.isOpen).toBe(true);
   }
 
-  /** A probe at the moment when it is due, which fails. */
+  /** Fails a probe at the time when it is due. */
   function failProbe(): void {
     now += breaker.wait(now);
     expect(admit()).toBe(true);
@@ -66,7 +66,7 @@ describe('the breaker of an endpoint', () => {
     expect(admit()).toBe(false);
   });
 
-  it('opens after five that were tried one after the other as well', () => {
+  it('opens after five failures of requests that were made one after the other', () => {
     for (let index = 0; index < 5; index++) {
       expect(admit()).toBe(true);
       now += MINUTE;
@@ -75,7 +75,7 @@ describe('the breaker of an endpoint', () => {
     expect(admit()).toBe(false);
   });
 
-  it('counts from the start after an answer', () => {
+  it('counts from zero again after an answer', () => {
     for (let round = 0; round < 10; round++) {
       expect(begin(5)).toBe(5);
       fail(4);
@@ -84,7 +84,7 @@ describe('the breaker of an endpoint', () => {
     expect(breaker.isOpen).toBe(false);
   });
 
-  it('does not count what was broken off', () => {
+  it('does not count requests that were broken off', () => {
     begin(10);
     fail(4);
     for (let index = 0; index < 6; index++) breaker.recordNothing(now);
@@ -103,7 +103,7 @@ describe('the breaker of an endpoint', () => {
     expect(breaker.wait(now)).toBe(SECOND);
   });
 
-  it('sends another probe when one was broken off', () => {
+  it('sends another probe if a probe was broken off', () => {
     goDown();
     now += 5 * SECOND;
     expect(begin(2)).toBe(1);
@@ -111,7 +111,7 @@ describe('the breaker of an endpoint', () => {
     expect(begin(2)).toBe(1);
   });
 
-  it('doubles its pause with every probe that fails, up to 5 minutes', () => {
+  it('doubles its pause with every failed probe, up to 5 minutes', () => {
     goDown();
     const pauses = Array.from({ length: 9 }, () => {
       const pause = breaker.wait(now) / SECOND;
@@ -125,7 +125,7 @@ describe('the breaker of an endpoint', () => {
     ['a shorter one changes nothing', 2 * SECOND, 5 * SECOND],
     ['a longer one is waited for', MINUTE, MINUTE],
     ['one that no message lives to see is cut', 365 * 24 * 60 * MINUTE, RETRY_WINDOW],
-  ])('has Retry-After as a floor of its pause: %s', (_, retryAfter, expected) => {
+  ])('takes Retry-After as the shortest pause: %s', (_, retryAfter, expected) => {
     goDown(retryAfter);
     expect(breaker.wait(now)).toBe(expected);
     now += expected - 1;
@@ -142,7 +142,7 @@ describe('the breaker of an endpoint', () => {
     expect(breaker.wait(now)).toBe(MINUTE);
   });
 
-  it('takes all failures of one outage for one', () => {
+  it('counts all failures of one outage as one', () => {
     begin(100);
     now += 4 * SECOND;
     fail(100, 0, START);
@@ -151,19 +151,19 @@ describe('the breaker of an endpoint', () => {
     expect(breaker.wait(now)).toBe(10 * SECOND);
   });
 
-  it('does not take a failure from before the outage for that of the probe', () => {
+  it('does not mistake a failure from before the outage for that of the probe', () => {
     begin(6);
     fail(5);
     now += 5 * SECOND;
     expect(admit()).toBe(true);
     fail(1, 0, START);
-    // The probe is still on its way, and it alone decides.
+    // The probe is still under way, and it alone decides.
     expect(begin(3)).toBe(0);
     answer();
     expect(admit()).toBe(true);
   });
 
-  it('is not closed again for one broken off from before the outage', () => {
+  it('does not let another probe through when a request from before the outage is broken off', () => {
     begin(6);
     fail(5);
     now += 5 * SECOND;
@@ -172,7 +172,7 @@ describe('the breaker of an endpoint', () => {
     expect(admit()).toBe(false);
   });
 
-  it('is not opened again by failures from before the outage', () => {
+  it('does not open again because of failures from before the outage', () => {
     begin(50);
     fail(5);
     comeBack();
@@ -181,25 +181,25 @@ describe('the breaker of an endpoint', () => {
     expect(begin(100)).toBe(100);
   });
 
-  describe('that follows another one, since requests have changed,', () => {
+  describe('that replaces another breaker, because the requests have changed,', () => {
     const follow = (): void => {
       breaker = new EndpointBreaker(RETRY_WINDOW, undefined, breaker);
     };
 
-    it('lets a single probe through at once where that one was open, whatever the receiver had asked for', () => {
+    it('lets a single probe through at once if the other breaker was open, whatever the receiver had asked for', () => {
       goDown(RETRY_WINDOW);
       failProbe();
       follow();
       expect(breaker.wait(now)).toBe(0);
       expect(begin(10)).toBe(1);
       fail();
-      // As after a further probe: whoever changes headers all the time gets no more of them.
+      // As after a further probe, so that frequent header changes cause no more probes.
       expect(breaker.wait(now)).toBe(20 * SECOND);
       comeBack();
       expect(begin(10)).toBe(10);
     });
 
-    it('sends its own probe where that of the other one is on its way', () => {
+    it('sends its own probe if a probe of the other breaker is under way', () => {
       goDown();
       now += 5 * SECOND;
       expect(begin(1)).toBe(1);
@@ -207,7 +207,7 @@ describe('the breaker of an endpoint', () => {
       expect(begin(10)).toBe(1);
     });
 
-    it('counts from the start where that one was closed', () => {
+    it('counts from zero if the other breaker was closed', () => {
       begin(4);
       fail(4);
       follow();
@@ -225,7 +225,7 @@ describe('the breaker of an endpoint', () => {
     expect(admit(true)).toBe(true);
   });
 
-  it('takes a forced attempt for the probe, although none was due', () => {
+  it('treats a forced attempt as the probe even if no probe was due', () => {
     goDown();
     now += 4 * SECOND;
     const startedAt = now;
@@ -236,14 +236,14 @@ describe('the breaker of an endpoint', () => {
     expect(breaker.wait(now)).toBe(10 * SECOND);
   });
 
-  it('waits as long as a receiver asked for, although a forced attempt failed meanwhile', () => {
+  it('waits as long as the receiver asked for even if a forced attempt fails meanwhile', () => {
     goDown(MINUTE);
     expect(admit(true)).toBe(true);
     fail();
     expect(breaker.wait(now)).toBe(MINUTE);
   });
 
-  it('learns from a forced attempt that succeeds, and goes on learning', () => {
+  it('closes after a forced attempt that succeeds, and can open again', () => {
     goDown();
     expect(admit(true)).toBe(true);
     answer();
@@ -253,7 +253,7 @@ describe('the breaker of an endpoint', () => {
     expect(breaker.isOpen).toBe(true);
   });
 
-  it('takes a forced attempt for the probe where one is due', () => {
+  it('treats a forced attempt as the probe if a probe is due', () => {
     goDown();
     now += 5 * SECOND;
     expect(admit(true)).toBe(true);
@@ -262,7 +262,7 @@ describe('the breaker of an endpoint', () => {
     expect(breaker.wait(now)).toBe(10 * SECOND);
   });
 
-  it('begins with a short pause again only after it has recovered', () => {
+  it('starts with a short pause again only after it has recovered', () => {
     goDown();
     failProbe();
     comeBack();
@@ -277,7 +277,7 @@ describe('the breaker of an endpoint', () => {
     expect(breaker.wait(now)).toBe(5 * SECOND);
   });
 
-  it('holds requests back for as long as a receiver asks that is not down', () => {
+  it('holds requests back for as long as a receiver asks for that is not down', () => {
     breaker.hold(now, MINUTE);
     expect(breaker.isOpen).toBe(false);
     expect(breaker.wait(now)).toBe(MINUTE);
@@ -287,7 +287,7 @@ describe('the breaker of an endpoint', () => {
     expect(begin(3)).toBe(3);
   });
 
-  it('holds the others back all the same when a forced attempt is made meanwhile', () => {
+  it('still holds other requests back if a forced attempt is made meanwhile', () => {
     breaker.hold(now, MINUTE);
     expect(admit(true)).toBe(true);
     answer();
@@ -295,7 +295,7 @@ describe('the breaker of an endpoint', () => {
     expect(begin(3)).toBe(0);
   });
 
-  describe('tells its observer', () => {
+  describe('reports to its observer', () => {
     const changes: string[] = [];
 
     beforeEach(() => {
@@ -313,7 +313,7 @@ describe('the breaker of an endpoint', () => {
       expect(changes).toEqual(['down after 5', 'up']);
     });
 
-    it('nothing of a URL that fails every other request', () => {
+    it('nothing about a URL that fails every other request', () => {
       for (let index = 0; index < 100; index++) {
         begin(2);
         fail();
@@ -322,7 +322,7 @@ describe('the breaker of an endpoint', () => {
       expect(changes).toEqual([]);
     });
 
-    it('nothing of fewer than five failures after it came up', () => {
+    it('nothing about fewer than five failures after the URL came up', () => {
       goDown();
       comeBack();
       for (let index = 0; index < 20; index++) {
@@ -340,7 +340,7 @@ describe('the breaker of an endpoint', () => {
     expect(breaker.wait(now)).toBe(3 * SECOND);
     now -= 60 * MINUTE;
     expect(admit()).toBe(false);
-    // What passed on the clock meanwhile is not known, what was left is.
+    // The time that passed meanwhile is unknown, but the remaining time is known.
     expect(breaker.wait(now)).toBe(3 * SECOND);
     now += 3 * SECOND;
     expect(begin(10)).toBe(1);

@@ -38,12 +38,12 @@ describe('the last attempt of a message', () => {
     outcomes,
   });
 
-  /** So many other messages are tried now, and fail. */
+  /** Tries this many other messages now, which fail. */
   async function others(count: number): Promise<void> {
     for (let n = 0; n < count; n++) await deliverOne(to, messageOf());
   }
 
-  /** The message, whose window is over. */
+  /** Tries the message when its window is over. */
   function tryLast(outcomes: UrlOutcome[] = [], through = to): Promise<DeliveryResult | undefined> {
     const terms = { isLast: true, firstAttemptAt: START, signal: new AbortController().signal };
     return new Promise((resolve) => {
@@ -53,7 +53,7 @@ describe('the last attempt of a message', () => {
     });
   }
 
-  it('is a request of another message, where that came after its own and showed that the URL is down', async () => {
+  it('is replaced by a later request of another message that showed that the URL is down', async () => {
     const own = await deliverOne(to, messageOf());
     now += SECOND;
     await others(DOWN - 1);
@@ -67,7 +67,7 @@ describe('the last attempt of a message', () => {
     expect(to.lastResult(messageOf(own?.outcomes), START, now)).toEqual(result);
   });
 
-  it('is made where such a request is more than a minute old', async () => {
+  it('is made if such a request is more than a minute old', async () => {
     const own = await deliverOne(to, messageOf());
     now += SECOND;
     await others(DOWN - 1);
@@ -77,7 +77,7 @@ describe('the last attempt of a message', () => {
     expect(receiver.requests).toHaveLength(DOWN + 1);
   });
 
-  it('is made where the other requests came before its own, or before it was put off', async () => {
+  it('is made if the other requests came before its own, or before it was put off', async () => {
     await others(DOWN);
     expect(to.lastResult(messageOf(), START, now)).toBeUndefined();
     now += SECOND;
@@ -87,7 +87,7 @@ describe('the last attempt of a message', () => {
     expect(receiver.requests).toHaveLength(DOWN + 2);
   });
 
-  it('is made where the URL is not known to be down', async () => {
+  it('is made if the URL is not known to be down', async () => {
     const own = await deliverOne(to, messageOf());
     now += SECOND;
     await others(DOWN - 2);
@@ -95,7 +95,7 @@ describe('the last attempt of a message', () => {
     expect(receiver.requests).toHaveLength(DOWN);
   });
 
-  it('is made at the other URL, and settles the message if that takes it', async () => {
+  it('is made at the other URL, and settles the message if that URL takes it', async () => {
     const good = await stage.receiver({ answer: [503, 503, 503, 503, 200] });
     const both = webhooksDestination(client, [receiver.url(), good.url()]);
     const own = await deliverOne(both, messageOf());

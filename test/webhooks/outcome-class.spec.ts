@@ -57,7 +57,7 @@ describe('an error without a response', () => {
   it.each([
     ['an IPv4 address, for which no port is left', '192.0.2.1', 'ENOBUFS', true],
     ['an IPv6 address, without IPv6 on this machine', '2001:db8::1', 'UNREACHABLE', false],
-  ])('with the code EADDRNOTAVAIL for %s is told apart', (_, address, expected, isLocal) => {
+  ])('with the code EADDRNOTAVAIL is classified by its address: %s', (_, address, expected, isLocal) => {
     const one = Object.assign(new Error('x'), { code: 'EADDRNOTAVAIL', address });
     const refused = Object.assign(new Error('x'), { code: 'ECONNREFUSED', address: '::1' });
     const several = Object.assign(new AggregateError([one, refused]), { code: one.code });
@@ -70,7 +70,7 @@ describe('an error without a response', () => {
     expect(classOfError('INVALID_RESPONSE')).toBe('retry');
   });
 
-  it('and without a code is retried', () => {
+  it('without a code is retried', () => {
     expect(classOfError(webhookErrorCode(new Error('x')))).toBe('retry');
   });
 });

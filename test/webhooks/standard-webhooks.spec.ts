@@ -26,13 +26,13 @@ function keyOf(secret: string): HmacKey {
   return key;
 }
 
-/** Tells keys from one another. */
+/** Returns a signature by the key, which distinguishes keys. */
 function signedBy(key: HmacKey | undefined): string | undefined {
   return key?.sign(BODY, 'base64');
 }
 
-describe('a signature of Standard Webhooks', () => {
-  it('is that of the specification’s own test vector', () => {
+describe('a Standard Webhooks signature', () => {
+  it('equals the specification’s own test vector', () => {
     expect(
       standardSignature(
         keyOf(SECRET),
@@ -42,7 +42,7 @@ describe('a signature of Standard Webhooks', () => {
     ).toBe('v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=');
   });
 
-  it('is that of the specification’s library and of a plain HMAC-SHA256, for any key, id and body', () => {
+  it('equals that of the specification’s library and a plain HMAC-SHA256, for any key, id and body', () => {
     const id = fc.string({ minLength: 1, maxLength: 100 });
     const bytes = fc.uint8Array({ minLength: 24, maxLength: 64 });
     const seconds = fc.integer({ min: 0, max: 4_000_000_000 });
@@ -64,7 +64,7 @@ describe('a signature of Standard Webhooks', () => {
   });
 });
 
-describe('a secret of Standard Webhooks', () => {
+describe('a Standard Webhooks secret', () => {
   it('is base64, with or without its prefix', () => {
     const signed = signedBy(new HmacKey('sha256', Buffer.from('MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', 'base64')));
     expect(signedBy(standardKey(SECRET))).toBe(signed);
@@ -81,7 +81,7 @@ describe('a secret of Standard Webhooks', () => {
     ['longer than 64 bytes', `whsec_${Buffer.alloc(65).toString('base64')}`],
     ['a private key of the asymmetric scheme', `whsk_${Buffer.alloc(64).toString('base64')}`],
     ['followed by a line break', `${SECRET}\n`],
-  ])('is not one that is %s', (_, secret) => {
+  ])('is not valid if it is %s', (_, secret) => {
     expect(standardKey(secret)).toBeUndefined();
   });
 });
@@ -94,7 +94,7 @@ describe('the option standardWebhooks', () => {
     return resolved;
   }
 
-  it('takes one secret or several', () => {
+  it('accepts one secret or several', () => {
     const signed = [SECRET, OLD_SECRET].map((secret) => signedBy(keyOf(secret)));
     expect(resolve({ secret: SECRET }).standardWebhooks?.keys.map(signedBy)).toEqual(signed.slice(0, 1));
     expect(resolve({ secret: [SECRET, OLD_SECRET] }).standardWebhooks?.keys.map(signedBy)).toEqual(signed);
@@ -111,7 +111,7 @@ describe('the option standardWebhooks', () => {
     ['six secrets', { secret: Array(6).fill(SECRET) }, ['webhooks.standardWebhooks.secret']],
     ['one bad secret of two', { secret: [SECRET, 'top-secret'] }, ['webhooks.standardWebhooks.secret[1]']],
     ['another name', { secret: SECRET, secrets: 'top-secret' }, ['webhooks.standardWebhooks.secrets']],
-  ])('refuses %s at start, and does not tell it', (_, value, paths) => {
+  ])('refuses %s at start, without showing the secret', (_, value, paths) => {
     let error: unknown;
     try {
       resolve(value);
@@ -155,7 +155,7 @@ describe('a destination with standardWebhooks', () => {
     return at;
   }
 
-  it('sends what the specification’s library verifies, beside X-Signature', async () => {
+  it('sends headers that the specification’s library verifies, beside X-Signature', async () => {
     const receiver = await receive(200);
     const at = await deliver(destination(receiver, [SECRET], { sharedSecret: 'teehee' }));
     const [request] = await receiver.received(1);
@@ -175,7 +175,7 @@ describe('a destination with standardWebhooks', () => {
     ]);
   });
 
-  it('signs the id as it is in the header, where a full stop and a tilde are written otherwise', async () => {
+  it('signs the id as the header has it, with a full stop and a tilde encoded', async () => {
     const receiver = await receive(200);
     await deliver(destination(receiver, [SECRET]), 'evil.1.{}~');
     const [request] = await receiver.received(1);
@@ -188,7 +188,7 @@ describe('a destination with standardWebhooks', () => {
     expect(new Webhook(SECRET).verify(BODY, headers)).toEqual(JSON.parse(BODY));
   });
 
-  it('signs with every secret, so that receivers change over one by one', async () => {
+  it('signs with every secret, so that receivers can change over one by one', async () => {
     const receiver = await receive(200);
     await deliver(destination(receiver, [SECRET, OLD_SECRET]));
     const [request] = await receiver.received(1);
@@ -204,7 +204,7 @@ describe('a destination with standardWebhooks', () => {
     expect(() => new Webhook(OLD_SECRET.replace('B', 'C')).verify(BODY, headers)).toThrow();
   });
 
-  it('stamps a request when it begins, not when it joined the queue for a connection', async () => {
+  it('stamps a request when it begins, not when it starts waiting for a connection', async () => {
     const clock = jest.spyOn(Date, 'now').mockReturnValue(1_795_000_000_500);
     let free: (() => void) | undefined;
     const receiver = await receive((response) => (free = () => response.end()), 200);
@@ -219,7 +219,7 @@ describe('a destination with standardWebhooks', () => {
     expect(timestamps).toEqual(['1795000000', '1795000060']);
   });
 
-  it('sends neither header without it', async () => {
+  it('sends neither header without this option', async () => {
     const receiver = await receive(200);
     await deliver(destination(receiver, []));
     const [request] = await receiver.received(1);

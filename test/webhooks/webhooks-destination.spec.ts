@@ -55,18 +55,18 @@ describe('the webhooks destination', () => {
     return webhooksDestination(through, urls, options);
   }
 
-  /** Delivers, and expects that nothing aborted it. */
+  /** Delivers a message, and expects that the delivery is not aborted. */
   async function deliver(to: WebhooksDestination, what = message()): Promise<DeliveryResult> {
     const delivered = await deliverOne(to, what);
     if (delivered === undefined) throw new Error('The delivery was aborted.');
     return delivered;
   }
 
-  it('is named Webhooks, and knows its id and its retry window', () => {
+  it('has the name Webhooks, its id and its retry window', () => {
     expect(destination([])).toMatchObject({ id: 'crm', name: 'Webhooks', retryWindow: 14_400_000 });
   });
 
-  it('takes a URL whose name could not even be looked up for down as little as for up', async () => {
+  it('counts a URL whose name could not be looked up as neither down nor up', async () => {
     let isBusy = true;
     const busy = new WebhookClient({
       connections: 1,
@@ -87,7 +87,7 @@ describe('the webhooks destination', () => {
     await busy.close();
   });
 
-  it('sends exactly the contract’s headers, and the body byte for byte', async () => {
+  it('sends exactly the headers of the contract, and the body byte for byte', async () => {
     const receiver = await receive(200);
     const headers = { 'X-Env': 'prod', Authorization: 'Bearer t' };
     await deliver(destination([receiver.url('/events')], { headers, sharedSecret: 'teehee' }));
@@ -107,7 +107,7 @@ describe('the webhooks destination', () => {
     ]);
   });
 
-  it('sends every message of a large batch as itself, also beside those that are not sent', async () => {
+  it('sends every message of a large batch with its own id and body, even beside messages that are not sent', async () => {
     const receiver = await receive(200);
     const url = receiver.url();
     const refused: UrlOutcome = {
@@ -152,7 +152,7 @@ describe('the webhooks destination', () => {
     ['503', 503, { class: 'retry', status: 503 }],
     ['silence', () => undefined, { class: 'retry', error: 'TIMEOUT' }],
     ['a reset', (_response, socket) => { socket.resetAndDestroy(); }, { class: 'retry', error: 'ECONNRESET' }],
-  ])('records what %s came to', async (_, answer, expected) => {
+  ])('records the outcome of %s', async (_, answer, expected) => {
     const receiver = await receive(answer);
     const url = receiver.url('/t0ken');
     const before = Date.now();
@@ -173,7 +173,7 @@ describe('the webhooks destination', () => {
 
   it('tries all URLs at the same time', async () => {
     const waiting: (() => void)[] = [];
-    // Answers only once all three have asked.
+    // Answers only once all three requests have arrived.
     const together: Answer = (response) => {
       waiting.push(() => response.writeHead(200).end());
       if (waiting.length === 3) for (const answer of waiting) answer();
@@ -185,7 +185,7 @@ describe('the webhooks destination', () => {
     expect(outcomes.map(({ url }) => url)).toEqual(urls.map((url) => hashUrl(new URL(url))));
   });
 
-  it('is done when one URL delivers, and records what the others answered', async () => {
+  it('is done when one URL delivers, and records the answers of the others', async () => {
     const [bad, good, away] = [await receive(404), await receive(200), await receive(503)];
     const result = await deliver(destination([bad, good, away].map((receiver) => receiver.url())));
     expect(result.class).toBe('delivered');
@@ -197,7 +197,7 @@ describe('the webhooks destination', () => {
     expect(good.requests).toHaveLength(1);
   });
 
-  it('retries only the URLs whose latest outcome was retry, and never tried ones', async () => {
+  it('retries only the URLs whose latest outcome was retry, and URLs that were never tried', async () => {
     const [gone, away, added] = [await receive(404), await receive(503), await receive(500)];
     const first = await deliver(destination([gone.url(), away.url()]));
     expect(first.class).toBe('retry');
@@ -222,7 +222,7 @@ describe('the webhooks destination', () => {
     expect(second).toEqual(first);
   });
 
-  it('has failed for good when every URL refused', async () => {
+  it('fails for good if every URL refuses', async () => {
     const urls = [await receive(404), await receive(410)].map((receiver) => receiver.url());
     const result = await deliver(destination(urls));
     expect(result.class).toBe('permanent');
@@ -251,7 +251,7 @@ describe('the webhooks destination', () => {
     expect((await deliver(destination(urls, { retryStatuses: [404] }))).class).toBe('retry');
   });
 
-  it('begins a batch with four messages, and has more on their way with each that is taken', async () => {
+  it('begins a batch with four messages, and has more under way with each that is taken', async () => {
     const held: (() => void)[] = [];
     const receiver = await stage.receiver({
       answer: () => new Promise((resolve) => held.push(resolve.bind(undefined, 200))),
@@ -269,7 +269,7 @@ describe('the webhooks destination', () => {
     await wide.close();
   });
 
-  it('tells nothing when it was aborted before it was settled', async () => {
+  it('returns no result if it was aborted before it was settled', async () => {
     const [silent, gone] = [await receive(() => undefined), await receive(404)];
     const controller = new AbortController();
     const to = destination([silent.url(), gone.url()]);
@@ -279,20 +279,20 @@ describe('the webhooks destination', () => {
     expect(await delivery).toBeUndefined();
   });
 
-  it('tells of a delivery even if the rest was aborted', async () => {
+  it('returns a delivery even if the rest was aborted', async () => {
     const single = new WebhookClient({ connections: 1, allowPrivateNetwork: true });
     const [silent, good] = [await receive(() => undefined), await receive(200)];
     const controller = new AbortController();
     const to = destination([silent.url(), good.url()], {}, single);
     const delivery = deliverOne(to, message(), controller.signal);
-    // Over one connection a second request is sent only when the first has been settled.
+    // Over one connection, a second request is sent only after the first is settled.
     await deliver(destination([good.url()], {}, single));
     controller.abort();
     expect(await delivery).toMatchObject({ class: 'delivered', outcomes: [{ status: 200 }] });
     await single.close();
   });
 
-  it('names the origin of a URL by its hash, and nothing more of it', () => {
+  it('returns the origin of a URL by its hash, and nothing else of the URL', () => {
     const url = 'https://hooks.example.com:8443/services/t0ken?key=t0ken';
     expect(destination([url]).origin(hashUrl(new URL(url)))).toBe('https://hooks.example.com:8443');
     expect(destination([url]).origin('0123456789abcdef')).toBeUndefined();

@@ -1,6 +1,7 @@
 /**
- * An application that reads the failed messages of one destination several times at once, and prints `read` with how many
- * each reading returned. Its arguments are the connection, the destination, and how many readings ask for the latest ones.
+ * An application that reads the failed messages of one destination several times at once, and prints `read` with the
+ * number of messages of each reading. Its arguments are the connection, the destination, and the number of readings
+ * that ask for the latest messages.
  */
 import 'reflect-metadata';
 import { Module } from '@nestjs/common';

@@ -11,7 +11,7 @@ function countsOf(durations: readonly number[]): Map<number, number> {
 }
 
 describe('the durations of attempts', () => {
-  it('are told to within 10 %, by few buckets', () => {
+  it('are accurate to within 10 %, with few buckets', () => {
     const buckets = new Set<number>();
     for (let duration = 1; duration <= 200_000; duration = Math.ceil(duration * 1.01)) {
       buckets.add(bucketOf(duration));
@@ -21,7 +21,7 @@ describe('the durations of attempts', () => {
     expect(buckets.size).toBeLessThanOrEqual(73);
   });
 
-  it('are told by the time within which half, 95 % and 99 % of the attempts ended', () => {
+  it('have percentiles within which half, 95 % and 99 % of the attempts ended', () => {
     const durations = Array.from({ length: 1_000 }, (_, index) => index + 1);
     const { p50, p95, p99 } = percentilesOf(countsOf(durations)) ?? { p50: NaN, p95: NaN, p99: NaN };
     expect(Math.abs(p50 / 500 - 1)).toBeLessThan(0.1);
@@ -37,7 +37,7 @@ describe('the durations of attempts', () => {
     expect(percentilesOf(countsOf([duration]))).toEqual({ p50: told, p95: told, p99: told });
   });
 
-  it('are not told when there are none', () => {
+  it('have no percentiles if there were no attempts', () => {
     expect(percentilesOf(new Map())).toBeUndefined();
   });
 });

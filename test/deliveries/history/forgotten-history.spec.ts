@@ -10,7 +10,7 @@ const ENTRIES = 'SELECT message_id FROM nestjs_analytics.delivery_entry';
 describeBackend('the history of an application that delivers nothing any more', (backend) => {
   const stage = new Stage();
 
-  /** Runs a statement on the tables of the history; `undefined` on Redis, which forgets by a clock of its own. */
+  /** Runs a statement on the history tables. Resolves to `undefined` with Redis, which expires keys by its clock. */
   async function query(app: AnalyticsApp, text: string): Promise<object[] | undefined> {
     const { storage } = app.context.get<QueueBackend>(QUEUE_BACKEND);
     return storage.kind === 'redis' ? undefined : (await storage.pool.query<object>(text)).rows;

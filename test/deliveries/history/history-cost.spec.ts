@@ -11,7 +11,7 @@ import { Stage } from '../../support/stage.js';
 
 const LOOKS = 15;
 
-/** As much as is kept of a destination, all of it sent to a URL that the destination has no longer. */
+/** The longest history of a destination, all of it about a URL that the destination no longer has. */
 function fullHistory(now: number): WrittenEntry[] {
   const attempts = Array.from({ length: 20 }, (_, attempt) => ({
     url: 'hash of another',
@@ -33,7 +33,7 @@ describe('the recent deliveries of a destination', () => {
   const stage = new Stage();
   const newConnection = quickConnections();
 
-  it('cost no more where its URLs are as long as they may be', async () => {
+  it('take about as long to read if the URLs of the destination are very long', async () => {
     const app = await stage.app({ connection: await newConnection(), destinations: {} });
     const destinations = app.context.get(DestinationsService);
     const deliveries = app.context.get(DeliveriesService);
@@ -45,7 +45,7 @@ describe('the recent deliveries of a destination', () => {
       return id;
     };
     const [long, short] = [await withPath('x'.repeat(3_000)), await withPath('x')];
-    /** How long a look at it takes, when nothing else keeps the machine busy. */
+    /** The shortest time of reading each destination, as if nothing else kept the machine busy. */
     const least = new Map([long, short].map((id) => [id, Infinity]));
     for (let look = 0; look < LOOKS; look++) {
       for (const [destination, known] of least) {

@@ -14,21 +14,21 @@ import { FakeClock } from '../../support/fake-clock.js';
 import { heldBytes } from '../../support/heap.js';
 import { LogLines } from '../../support/log-lines.js';
 
-/** How often it writes. */
+/** Milliseconds between two writes. */
 const INTERVAL = 2_000;
 const NOW = 490_000 * 3_600_000;
 const DELIVERED = { state: 'delivered', error: undefined } as const;
 
-/** Keeps what it is given, as long as it takes it. */
+/** Keeps what is written, unless it is set to fail or to be silent. */
 class TestStore implements Pick<HistoryStore, 'write' | 'groupOf'> {
   groupOf: HistoryStore['groupOf'];
   readonly writes: (readonly StoredHistory[])[] = [];
   readonly minutes: StoredPeriods[] = [];
   failure: Error | undefined;
   refusals = 0;
-  /** While it is there, it answers nothing. */
+  /** While this is set, the store does not answer. */
   silence: Promise<void> | undefined;
-  /** The same of writes that go to one node of a cluster. */
+  /** Like `silence`, but for writes that go to one node of a cluster. */
   silenceOf: (histories: readonly StoredHistory[]) => Promise<void> | undefined = () => undefined;
 
   async write(histories: readonly StoredHistory[], _now: number, minutes: StoredPeriods = []): Promise<void> {
@@ -60,7 +60,7 @@ function message(id: string, outcomes = [outcome()], fields: object = {}): Batch
   return { id, body, outcomes };
 }
 
-/** Of three attempts. */
+/** Outcomes of three attempts. */
 const OUTCOMES = [1, 2, 3].map((attempt) => outcome({ class: 'retry', status: 503, attempt }));
 
 /** A batch before its attempt. */
@@ -68,7 +68,7 @@ function batch(messages: readonly BatchMessage[], destination = 'crm'): QueuedBa
   return { destination, source: 'web', messages: messages.map((one) => ({ ...one, outcomes: [] })) };
 }
 
-describe('the recorder of the history', () => {
+describe('the history recorder', () => {
   let store: TestStore;
   let clock: FakeClock;
   let lines: LogLines;
@@ -122,7 +122,7 @@ describe('the recorder of the history', () => {
   const many = (count: number, first = 0): BatchMessage[] =>
     Array.from({ length: count }, (_, index) => message(`m${first + index}`));
 
-  /** Lets time pass until it is so: a long write gives way to others now and then. */
+  /** Lets time pass until the condition holds: a long write yields to other work now and then. */
   async function eventually(isSo: () => boolean): Promise<void> {
     while (!isSo()) await clock.pass(INTERVAL);
   }
@@ -142,7 +142,7 @@ describe('the recorder of the history', () => {
     expect(store.idsOf('crm')).toEqual(['a', 'b', 'd']);
   });
 
-  /** Records two messages, between which the clock is set back. Resolves to how much later the second one seems to be. */
+  /** Records two messages with the clock set back between them. Resolves to how much later the second appears. */
   async function laterAfter(setBack: number): Promise<number> {
     clockError = setBack;
     delivered([message('a')]);
@@ -155,15 +155,15 @@ describe('the recorder of the history', () => {
     return second - first;
   }
 
-  it('keeps entries in their order where the clock is set back by seconds', async () => {
+  it('keeps entries in order when the clock is set back by seconds', async () => {
     expect(await laterAfter(3_000)).toBeGreaterThan(0);
   });
 
-  it('goes by the clock again where it is set back by hours, and hides nothing that others deliver', async () => {
+  it('follows the clock when it is set back by hours, and hides no deliveries of other processes', async () => {
     expect(await laterAfter(3 * 3_600_000)).toBe(ordinalOf(-3 * 3_600_000));
   });
 
-  it('holds no process back from its end, and writes the rest when it is closed', async () => {
+  it('does not keep the process alive, and writes the rest when it is closed', async () => {
     delivered([message('a')]);
     expect(clock.holding).toBe(0);
     await recorder.close();
@@ -172,7 +172,7 @@ describe('the recorder of the history', () => {
     expect(clock.pending).toBe(0);
   });
 
-  it('keeps of a message nothing but its type and the name of its event', async () => {
+  it('keeps nothing of a message but its type and the name of its event', async () => {
     const properties = { card: 'visa', event: 'not this one' };
     const secret = message('a', [outcome()], { properties, context: { ip: '203.0.113.7' } });
     recorder.record(batch([secret]), [secret], { state: 'failed', error: 'DESTINATION_DISABLED' });
@@ -189,7 +189,7 @@ describe('the recorder of the history', () => {
     expect(JSON.stringify(store.writes)).not.toMatch(/u1|visa|203\.0/);
   });
 
-  it('holds no body while the store does not answer', async () => {
+  it('holds no message bodies while the store does not answer', async () => {
     store.silence = new Promise<void>(() => undefined);
     delivered([message('first')]);
     await clock.pass(INTERVAL);
@@ -222,7 +222,7 @@ describe('the recorder of the history', () => {
     expect((await heldBytes()) - before).toBeLessThan(15_000_000);
   });
 
-  it('holds little of what is delivered between two writes, however large the messages are', async () => {
+  it('holds little memory between two writes, however large the delivered messages are', async () => {
     const before = await heldBytes();
     for (let n = 0; n < 2_000; n++) {
       const properties = { text: `${n}`.padEnd(20_000, 'x') };
@@ -253,14 +253,14 @@ describe('the recorder of the history', () => {
       { event: 'E'.repeat(1_000) },
       { type: 'track', event: 'E'.repeat(256) },
     ],
-  ])('knows what there is to know of a message that %s', async (_, fields, known) => {
+  ])('records what is known about a message that %s', async (_, fields, known) => {
     delivered([message('a', [outcome()], fields)]);
     await recorder.close();
     const [entry] = store.writes[0]?.[0]?.entries ?? [];
     expect(entry?.head).toEqual({ ...known, source: 'web', state: 'delivered' });
   });
 
-  it('records each attempt once, although a message carries the answers of those before', async () => {
+  it('records each attempt once, although a message carries the outcomes of earlier attempts', async () => {
     const [first, second, other] = [
       outcome({ class: 'retry', status: 503 }),
       outcome({ attempt: 2 }),
@@ -315,7 +315,7 @@ describe('the recorder of the history', () => {
     expect(history?.entries.every(({ attempts }) => attempts.length === 3)).toBe(true);
   });
 
-  it('has room for others, however often the same message is tried', async () => {
+  it('has room for other messages, however often the same message is tried', async () => {
     for (let round = 0; round < 60; round++) {
       const { length } = store.writes;
       for (let attempt = 0; attempt < 99; attempt++) delivered([message('a')]);
@@ -327,7 +327,7 @@ describe('the recorder of the history', () => {
     expect(others.flatMap((other) => store.idsOf(other))).toHaveLength(6_000);
   });
 
-  it('counts every message, and holds the last 100 of a destination', async () => {
+  it('counts every message, and keeps entries of the last 100 messages of a destination', async () => {
     for (let first = 0; first < 1_000; first += 50) delivered(many(50, first));
     await recorder.close();
     expect(store.idsOf('crm')).toEqual(many(100, 900).map(({ id }) => id));
@@ -336,7 +336,7 @@ describe('the recorder of the history', () => {
     expect(counts).toEqual({ delivered: 1_000, '14': 1_000 });
   });
 
-  it('counts what happens in the hour in which it happens', async () => {
+  it('counts deliveries in the hour in which they happen', async () => {
     delivered([message('a')]);
     await clock.pass(500);
     await clock.pass(3_600_000);
@@ -355,7 +355,7 @@ describe('the recorder of the history', () => {
     expect(countsOf(ALL_DESTINATIONS)).toEqual(countsOf('crm'));
   });
 
-  it('adds up what happens at all destinations', async () => {
+  it('adds up the deliveries to all destinations', async () => {
     delivered([message('a'), message('b')]);
     delivered([message('c')], 'other');
     await recorder.close();
@@ -363,7 +363,7 @@ describe('the recorder of the history', () => {
     expect(totals).toMatchObject([{ entries: [], hours: [[490_000, { delivered: 3 }]] }]);
   });
 
-  it('counts what happens at all destinations in the minute in which it happens, once', async () => {
+  it('counts the deliveries to all destinations once, in the minute in which they happen', async () => {
     const minute = NOW / 60_000;
     recorder.record(batch([message('a')]), [message('a')], { state: 'retrying', error: undefined });
     for (let n = 0; n < 300; n++) delivered(many(3), `d${n}`);
@@ -378,7 +378,7 @@ describe('the recorder of the history', () => {
     ]);
   });
 
-  it('holds the counts of two hours of minutes while the store takes nothing', async () => {
+  it('holds the minute counts of two hours while the store takes nothing', async () => {
     store.failure = new Error('away');
     for (let n = 0; n < 180; n++) {
       delivered([message('a')]);
@@ -393,7 +393,7 @@ describe('the recorder of the history', () => {
     expect(minutes.at(-1)?.[0]).toBe(NOW / 60_000 + 179);
   });
 
-  it('divides much into several writes, and loses nothing of it', async () => {
+  it('divides many entries into several writes, and loses none of them', async () => {
     for (let n = 0; n < 500; n++) delivered(many(3, 3 * n), `d${n}`);
     await recorder.close();
     const sizes = store.writes.map((histories) => histories.flatMap(({ entries }) => entries).length);
@@ -401,7 +401,7 @@ describe('the recorder of the history', () => {
     expect(sizes.reduce((sum, size) => sum + size)).toBe(1_500);
   });
 
-  it('writes again what the store did not take, together with what has happened since, and tells nobody', async () => {
+  it('writes refused entries again, together with later entries, and logs nothing', async () => {
     store.failure = new Error('away');
     delivered([message('a')]);
     await clock.pass(5 * INTERVAL);
@@ -415,7 +415,7 @@ describe('the recorder of the history', () => {
     expect(lines.all).toEqual([]);
   });
 
-  it('keeps what happens during a write that fails, after what that was to write', async () => {
+  it('keeps entries that are recorded during a failing write, after the entries of that write', async () => {
     let fail: (error: Error) => void = () => undefined;
     store.silence = new Promise((_, reject) => {
       fail = reject;
@@ -435,7 +435,7 @@ describe('the recorder of the history', () => {
   it.each([
     ['refuses them', { failure: new RangeError('secret') }],
     ['does not answer', { silence: new Promise<void>(() => undefined) }],
-  ])('holds a bounded number of entries while the store %s, and says so once', async (_, away) => {
+  ])('holds a bounded number of entries while the store %s, and warns once', async (_, away) => {
     Object.assign(store, away);
     delivered([message('a')]);
     await clock.pass(INTERVAL);
@@ -464,7 +464,7 @@ describe('the recorder of the history', () => {
     await eventually(() => store.idsOf('new').length > 0);
   });
 
-  describe('while the store takes less than comes', () => {
+  describe('while deliveries come faster than the store takes them', () => {
     let answer: () => void;
 
     beforeEach(async () => {
@@ -496,7 +496,7 @@ describe('the recorder of the history', () => {
         .flatMap(({ hours }) => hours.map(([, { delivered: count = 0 }]) => count))
         .reduce((sum, count) => sum + count, 0);
 
-    it('keeps room for every tenant, however many destinations another one has', async () => {
+    it('keeps room for every tenant, however many destinations another tenant has', async () => {
       deliveredToManyOf('large');
       deliveredToManyTenants();
       answer();
@@ -507,7 +507,7 @@ describe('the recorder of the history', () => {
       expect(written).toBeLessThanOrEqual(10_000 + 150);
     });
 
-    it('shares what room there is beside that among all that need it', async () => {
+    it('shares the remaining room among all destinations that need it', async () => {
       for (let n = 0; n < 300; n++) delivered(many(100), `shared ${n}`);
       answer();
       await recorder.close();
@@ -516,7 +516,7 @@ describe('the recorder of the history', () => {
       expect(written).toBeLessThanOrEqual(20_000);
     });
 
-    it('counts at each destination what it has no room for', async () => {
+    it('counts at each destination the deliveries that it has no room for', async () => {
       deliveredToManyOf('large');
       answer();
       await recorder.close();
@@ -525,7 +525,7 @@ describe('the recorder of the history', () => {
       expect(countOf(ALL_DESTINATIONS)).toBe(30_001);
     });
 
-    it('goes on with the latest messages of a destination that has as many as are kept', async () => {
+    it('goes on with the latest messages of a destination whose entries are full', async () => {
       tenants.set('busy', 'large');
       delivered(many(100), 'busy');
       deliveredToManyOf('large');
@@ -536,7 +536,7 @@ describe('the recorder of the history', () => {
       expect(store.idsOf('busy')).toEqual(many(100, 100).map(({ id }) => id));
     });
 
-    it('counts only among all where there are too many destinations, in writes of bounded size', async () => {
+    it('counts only in the totals if there are too many destinations, in writes of bounded size', async () => {
       for (let n = 0; n < 25_000; n++) {
         tenants.set(`d${n}`, 'large');
         delivered([message('a')], `d${n}`);
@@ -556,9 +556,9 @@ describe('the recorder of the history', () => {
       expect(Math.max(...store.writes.map(({ length }) => length))).toBeLessThanOrEqual(201);
     });
 
-    it('says so once, and once how many are missing when it keeps up again', async () => {
+    it('warns once, and logs once how many deliveries are missing when it keeps up again', async () => {
       deliveredToManyOf('large');
-      // It is not known yet whether the store takes anything.
+      // Whether the store takes anything is not known yet.
       expect(lines.analytics).toEqual([]);
       answer();
       await eventually(() => lines.analytics.length > 1);
@@ -570,7 +570,7 @@ describe('the recorder of the history', () => {
       ]);
     });
 
-    it('says how many are missing where there was no room while a write was on its way that failed', async () => {
+    it('logs how many deliveries are missing if there was no room during a write that failed', async () => {
       deliveredToManyOf('large');
       store.failure = new Error('a lock was not given');
       answer();
@@ -584,14 +584,14 @@ describe('the recorder of the history', () => {
       ]);
     });
 
-    it('does not say that it keeps up while there still is no room', async () => {
+    it('does not log that it keeps up while there is still no room', async () => {
       deliveredToManyOf('large');
       const write = store.write.bind(store);
       let hasComeToLater = false;
       store.write = (...args) => {
         hasComeToLater = args[0].some(({ destination }) => destination.startsWith('later'));
         if (hasComeToLater) return new Promise(() => undefined);
-        // All that came before was taken out to be written.
+        // All earlier entries have been taken out to be written.
         if (store.writes.length === 1) deliveredToManyOf('later');
         return write(...args);
       };
@@ -601,7 +601,7 @@ describe('the recorder of the history', () => {
     });
   });
 
-  it('holds the bodies of no more than a few messages while the store refuses all of it', async () => {
+  it('holds the bodies of only a few messages while the store refuses all writes', async () => {
     store.failure = new Error('no table');
     const before = await heldBytes();
     for (let n = 0; n < 10; n++) {
@@ -615,7 +615,7 @@ describe('the recorder of the history', () => {
     expect((await heldBytes()) - before).toBeLessThan(10_000_000);
   });
 
-  it('drops from memory what the store would not keep any more', async () => {
+  it('drops entries from memory that the store would no longer keep', async () => {
     store.failure = new Error('no table');
     delivered([message('old')]);
     await clock.pass(6 * 24 * 3_600_000);
@@ -631,7 +631,7 @@ describe('the recorder of the history', () => {
     ]);
   });
 
-  it('records nothing under an id that no destination can have, and counts it among all', async () => {
+  it('records nothing for an id that no destination can have, but counts it in the totals', async () => {
     delivered([message('a')], ALL_DESTINATIONS);
     delivered([message('b')], 'a\0b');
     delivered([message('c')]);
@@ -648,7 +648,7 @@ describe('the recorder of the history', () => {
     ]);
   });
 
-  it('writes what one node of a cluster takes while another one refuses it, and says so after a minute', async () => {
+  it('writes to one node of a cluster while another node refuses writes, and warns after a minute', async () => {
     const write = store.write.bind(store);
     Object.assign(store, {
       groupOf: (destination: string) => Number(destination === 'refused'),
@@ -673,7 +673,7 @@ describe('the recorder of the history', () => {
     expect(store.minutes.flat().reduce((sum, [, { delivered: count = 0 }]) => sum + count, 0)).toBe(70);
   });
 
-  it('has room for a tenant with one destination while what another one filled it with is on its way', async () => {
+  it('has room for a tenant with one destination although a larger tenant fills it during a write', async () => {
     let answer: () => void = () => undefined;
     store.silence = new Promise((resolve) => {
       answer = resolve;
@@ -691,7 +691,7 @@ describe('the recorder of the history', () => {
     expect(store.idsOf('own')).toEqual(many(150).map(({ id }) => id));
   });
 
-  it('writes what the other nodes of a cluster take while one does not answer', async () => {
+  it('writes to the other nodes of a cluster while one node does not answer', async () => {
     const write = store.write.bind(store);
     Object.assign(store, {
       groupOf: (destination: string) => Number(destination !== 'silent'),
@@ -706,7 +706,7 @@ describe('the recorder of the history', () => {
     expect(store.idsOf('taken')).toEqual(['t']);
   });
 
-  it('does not take a store for silent that is busy with one write after the other for more than a minute', async () => {
+  it('does not warn about a store that is busy with one write after the other for more than a minute', async () => {
     for (let n = 0; n < 300; n++) delivered(many(20), `d${n}`);
     const write = store.write.bind(store);
     store.write = async (...args) => {
@@ -719,7 +719,7 @@ describe('the recorder of the history', () => {
     expect(lines.all).toEqual([]);
   });
 
-  it('says after a minute that the store fails, unless the whole queue is known to be away', async () => {
+  it('warns after a minute that the store fails, unless the whole queue is known to be away', async () => {
     store.failure = new Error('no table');
     isQueueUp = false;
     delivered([message('a')]);
@@ -732,7 +732,7 @@ describe('the recorder of the history', () => {
     ]);
   });
 
-  it('forgets what is not written yet of a destination that was deleted', async () => {
+  it('forgets the unwritten entries of a destination that was deleted', async () => {
     delivered([message('a')]);
     delivered([message('b')], 'other');
     recorder.discard('crm');
@@ -741,7 +741,7 @@ describe('the recorder of the history', () => {
     expect(store.idsOf('other')).toEqual(['b']);
   });
 
-  it('counts among all what it forgets of a destination, also after the store was away', async () => {
+  it('adds the deliveries of a forgotten destination to the totals, also after the store was away', async () => {
     store.failure = new Error('away');
     delivered([message('a')]);
     await eventually(() => store.refusals > 0);
@@ -757,7 +757,7 @@ describe('the recorder of the history', () => {
     });
   });
 
-  it('writes nothing of a destination that was deleted, and counts its messages among all', async () => {
+  it('writes nothing for a deleted destination, but counts its messages in the totals', async () => {
     delivered([message('a')]);
     delivered([message('b')], 'other');
     deleted.add('crm');
@@ -768,7 +768,7 @@ describe('the recorder of the history', () => {
     ]);
   });
 
-  it('writes nothing of a destination that is deleted while the store does not take what is written', async () => {
+  it('writes nothing for a destination that is deleted while the store refuses writes', async () => {
     store.failure = new Error('no table');
     delivered([message('a')]);
     await eventually(() => store.refusals > 0);
@@ -778,14 +778,14 @@ describe('the recorder of the history', () => {
     expect(store.idsOf('crm')).toEqual([]);
   });
 
-  it('writes what it has while nobody knows which destinations are deleted', async () => {
+  it('writes its entries if the look-up of deleted destinations fails', async () => {
     lookUpFailure = new Error('the store is away');
     delivered([message('a')]);
     await recorder.close();
     expect(store.idsOf('crm')).toEqual(['a']);
   });
 
-  it('writes what it has while the question which destinations are deleted has no answer', async () => {
+  it('writes its entries while the look-up of deleted destinations does not answer', async () => {
     let answer: () => void = () => undefined;
     lookUpSilence = new Promise((resolve) => {
       answer = resolve;
@@ -793,7 +793,7 @@ describe('the recorder of the history', () => {
     delivered([message('a')]);
     await clock.pass(2 * INTERVAL);
     expect(store.idsOf('crm')).toEqual(['a']);
-    // It is not waited for again.
+    // The recorder does not wait for the look-up again.
     delivered([message('b')]);
     await clock.pass(INTERVAL);
     expect(store.idsOf('crm')).toEqual(['a', 'b']);
@@ -822,7 +822,7 @@ describe('the recorder of the history', () => {
     const minuteCount = (): number =>
       store.minutes.flat().reduce((sum, [, { delivered: count = 0 }]) => sum + count, 0);
 
-    it('goes on writing what the others take every two seconds, and the rest when it answers', async () => {
+    it('writes to the other nodes every two seconds, and to the silent node when it answers', async () => {
       for (let round = 0; round < 10; round++) {
         delivered([message(`s${round}`)], 'silent');
         delivered([message(`t${round}`)], 'taken');
@@ -837,7 +837,7 @@ describe('the recorder of the history', () => {
       expect(minuteCount()).toBe(20);
     });
 
-    it('counts what happens in a minute with what the others take', async () => {
+    it('writes the minute counts to the other nodes', async () => {
       delivered([message('s')], 'silent');
       await clock.pass(INTERVAL);
       for (let round = 0; round < 10; round++) {
@@ -848,7 +848,7 @@ describe('the recorder of the history', () => {
       expect(minuteCount()).toBe(20);
     });
 
-    it('gives no counts of minutes to a node that refused the last write, while another one takes them', async () => {
+    it('writes no minute counts to a node that refused the last write while another node takes them', async () => {
       delivered([message('s0')], 'silent');
       let refuse: (error: Error) => void = () => undefined;
       const refusal = new Promise<void>((_, reject) => {
@@ -888,14 +888,14 @@ describe('the recorder of the history', () => {
         await clock.pass(INTERVAL);
       });
 
-      it('is given no counts of minutes while a write of another one is under way', async () => {
+      it('writes no minute counts to it while a write to another node is under way', async () => {
         answerOthers();
         delivered([message('u')], 'taken');
         await eventually(() => store.idsOf('taken').length > 1);
         expect(minuteCount()).toBe(3);
       });
 
-      it('leaves no counts of minutes behind when all else is written and the recorder is closed', async () => {
+      it('leaves no minute counts behind when all entries are written and the recorder is closed', async () => {
         answerOthers();
         answer();
         await clock.pass(INTERVAL);
@@ -905,7 +905,7 @@ describe('the recorder of the history', () => {
       });
     });
 
-    it('writes the rest of the others when it is closed', async () => {
+    it('writes the remaining entries of the other nodes when it is closed', async () => {
       delivered([message('s')], 'silent');
       delivered([message('t')], 'taken');
       await clock.pass(INTERVAL);
@@ -918,7 +918,7 @@ describe('the recorder of the history', () => {
       expect(store.idsOf('silent')).toEqual(['s']);
     });
 
-    it('holds no body of what that one is to take', async () => {
+    it('holds no message bodies for the silent node', async () => {
       delivered([message('first')], 'silent');
       await clock.pass(INTERVAL);
       const before = await heldBytes();
@@ -933,7 +933,7 @@ describe('the recorder of the history', () => {
       expect((await heldBytes()) - before).toBeLessThan(2_500_000);
     });
 
-    it('keeps room for what the others take, however much that one is to take', async () => {
+    it('keeps room for entries of the other nodes, however many wait for the silent node', async () => {
       delivered([message('first')], 'silent');
       delivered([message('first')], 'taken');
       await eventually(() => store.writes.length > 0);
@@ -949,7 +949,7 @@ describe('the recorder of the history', () => {
       expect(written()).toBe(5_000);
     });
 
-    it('has room for what that one is to take, however much waits for the others', async () => {
+    it('keeps room for entries of the silent node, however many wait for the other nodes', async () => {
       delivered([message('first')], 'silent');
       delivered([message('first')], 'taken');
       await eventually(() => store.writes.length > 0);
@@ -965,7 +965,7 @@ describe('the recorder of the history', () => {
       expect(waiting.flatMap((destination) => store.idsOf(destination))).toHaveLength(200);
     });
 
-    it('writes much of what the others take without waiting for the next two seconds', async () => {
+    it('writes many entries to the other nodes without waiting two seconds between writes', async () => {
       delivered([message('first')], 'silent');
       await clock.pass(INTERVAL);
       const taken = Array.from({ length: 50 }, (_, n) => `taken ${n}`);
@@ -975,7 +975,7 @@ describe('the recorder of the history', () => {
       expect(written()).toBe(5_000);
     });
 
-    it('leaves it all room once no other one answers either', async () => {
+    it('leaves all room to the silent node once no other node answers either', async () => {
       delivered([message('first')], 'taken');
       await eventually(() => store.writes.length > 0);
       store.silence = new Promise((resolve) => {
@@ -994,7 +994,7 @@ describe('the recorder of the history', () => {
       expect(later.flatMap((destination) => store.idsOf(destination))).toHaveLength(9_000);
     });
 
-    it('says once that it does not answer, and not that more is delivered than is taken', async () => {
+    it('warns once that the node does not answer, and not that too much is delivered', async () => {
       delivered([message('first')], 'silent');
       await clock.pass(INTERVAL);
       for (let second = 0; second < 70; second += 2) {
@@ -1015,7 +1015,7 @@ describe('the recorder of the history', () => {
       ]);
     });
 
-    it('says once that it refuses what it is given, and not that more is delivered than is taken', async () => {
+    it('warns once that the node refuses writes, and not that too much is delivered', async () => {
       const refusal = Promise.reject(new Error('full'));
       refusal.catch(() => undefined);
       const { silenceOf } = store;
@@ -1033,7 +1033,7 @@ describe('the recorder of the history', () => {
       ]);
     });
 
-    it('says that more is delivered than is taken where all of them answer, however slowly', async () => {
+    it('warns that too much is delivered if all nodes answer, however slowly', async () => {
       store.silenceOf = () =>
         new Promise((resolve) => {
           clock.after(2 * INTERVAL, resolve);

@@ -22,7 +22,7 @@ const EVER = 1e12;
 const THIS_MINUTE = THIS_HOUR * 60 + 1;
 const NOW = THIS_MINUTE * MINUTE;
 
-/** Attempts that tell one another apart by their number. */
+/** Attempts that differ only in their number. */
 function attempts(...numbers: number[]): UrlOutcome[] {
   return numbers.map((attempt) => ({
     url: 'hash',
@@ -52,7 +52,7 @@ function history(given: Partial<StoredHistory>): StoredHistory {
   return { destination: 'crm', entries: [], hours: [[THIS_HOUR, { delivered: 1 }]], ...given };
 }
 
-describeBackend('the store of the history', (backend) => {
+describeBackend('the history store', (backend) => {
   const openEmpty = emptyBackends(backend);
   let opened: QueueBackend;
   let store: HistoryStore;
@@ -66,14 +66,14 @@ describeBackend('the store of the history', (backend) => {
   const idsOf = async (destination: string, limit = 100, now = NOW): Promise<string[]> =>
     (await store.recent(destination, limit, now)).map(({ messageId }) => messageId);
 
-  /** How many entries are stored, whatever would be told of them. */
+  /** Returns how many entries are stored, whether or not `recent` returns them. */
   async function storedEntries(): Promise<number> {
     const { storage } = opened;
     if (storage.kind === 'redis') {
       const keys = ['entries', 'whole'].map((name) => `{nestjs-analytics:history}:${name}:crm`);
       const script = "return {redis.call('HLEN', KEYS[1]), redis.call('HKEYS', KEYS[2])}";
       const [others, names] = (await storage.client.eval(script, 2, ...keys)) as [number, string[]];
-      // Each name but that of the count has the number of the entries in it.
+      // Each field name other than `count` contains its number of entries.
       const numbers = names.filter((name) => name !== 'count').map((name) => Number(name.split(' ')[1]));
       return numbers.reduce((sum, number) => sum + number, others);
     }
@@ -81,13 +81,13 @@ describeBackend('the store of the history', (backend) => {
     return (await storage.pool.query<{ count: number }>(text)).rows[0]?.count ?? NaN;
   }
 
-  it('has nothing of a destination that nobody has delivered to', async () => {
+  it('is empty for a destination that nobody has delivered to', async () => {
     expect(await store.recent('crm', 100, NOW)).toEqual([]);
     expect(await store.hours('crm', 0, THIS_HOUR)).toEqual([]);
     await store.forget('crm');
   });
 
-  it('tells entries as they were written, the latest first, and each destination its own', async () => {
+  it('returns entries as they were written, the latest first, and only those of the destination', async () => {
     const first = entry('a', { ordinal: ordinalOf(NOW) + 1, attempts: attempts(1, 2) });
     const second = entry('b', { ordinal: ordinalOf(NOW) + 2, attempts: [], head: named('Ü\n\u0000') });
     const other = history({ destination: 'other', entries: [entry('c')] });
@@ -106,7 +106,7 @@ describeBackend('the store of the history', (backend) => {
     expect((await store.recent('crm', 1, NOW))[0]).toEqual({ ...later, attempts: attempts(1, 2) });
   });
 
-  it('knows the latest state of a message, also when an earlier one is written after it', async () => {
+  it('keeps the latest state of a message, even if an earlier state is written after it', async () => {
     const later = entry('a', {
       ordinal: ordinalOf(NOW) + 5,
       head: named('later'),
@@ -125,7 +125,7 @@ describeBackend('the store of the history', (backend) => {
     ['after', 'by several attempts', false],
     ['after', 'by its first attempt', true],
   ])(
-    'knows what was delivered, where a clock that is ahead says %s that it is tried again: %s',
+    'keeps a message delivered if a clock that is ahead says %s that it is retried: %s',
     async (order, _, isWhole) => {
       const tried = entry('a', { ordinal: ordinalOf(NOW + 8_000), head: named('tried') });
       const delivered = entry('a', { ordinal: ordinalOf(NOW + 5_000), attempts: attempts(2), isWhole });
@@ -140,7 +140,7 @@ describeBackend('the store of the history', (backend) => {
   );
 
   it.each(['before', 'after'])(
-    'knows what failed for good, where a clock that is ahead says %s that it is tried again',
+    'keeps a message failed if a clock that is ahead says %s that it is retried',
     async (order) => {
       const tried = entry('a', { ordinal: ordinalOf(NOW + 8_000), head: named('tried') });
       const head: EntryHead = { ...named('failed'), state: 'failed' };
@@ -154,7 +154,7 @@ describeBackend('the store of the history', (backend) => {
     },
   );
 
-  it('tells soon after a replay that what has failed is tried again', async () => {
+  it('shows a failed message as retried soon after a replay', async () => {
     const failed: EntryHead = { ...named('failed'), state: 'failed' };
     await store.write([history({ entries: [entry('a', { head: failed })] })], NOW);
     const heads: (EntryHead | undefined)[] = [];
@@ -167,7 +167,7 @@ describeBackend('the store of the history', (backend) => {
     expect(heads).toEqual([failed, named('tried')]);
   });
 
-  it('knows that a message which has failed is tried again, since it was replayed', async () => {
+  it('shows a failed message as retried after a replay', async () => {
     const failed: EntryHead = { ...named('failed'), state: 'failed' };
     await store.write([history({ entries: [entry('a', { head: failed })] })], NOW);
     const replayed = entry('a', {
@@ -189,7 +189,7 @@ describeBackend('the store of the history', (backend) => {
     expect(found?.attempts).toEqual(attempts(...Array.from({ length: 20 }, (_, index) => 25 + index)));
   });
 
-  it('keeps the latest 100 entries of a destination, and no more of them in the database', async () => {
+  it('keeps the latest 100 entries of a destination, and stores no more than these', async () => {
     for (let n = 0; n < 5; n++) {
       const entries = Array.from({ length: 50 }, (_, index) => {
         const number = n * 50 + index;
@@ -205,19 +205,22 @@ describeBackend('the store of the history', (backend) => {
     ['one at a time', 1],
     ['fifty', 50],
     ['a hundred', 100],
-  ])('keeps the latest 100 of messages that were delivered by their first attempt, %s', async (_, atOnce) => {
-    for (let first = 0; first < 300; first += atOnce) {
-      const entries = Array.from({ length: atOnce }, (_, index) => {
-        const number = first + index;
-        return entry(`m${number}`, { ordinal: ordinalOf(NOW) + number, isWhole: true });
-      });
-      await store.write([history({ entries })], NOW);
-      expect(await storedEntries()).toBeLessThan(200);
-    }
-    expect(await idsOf('crm', 100)).toEqual(Array.from({ length: 100 }, (_, index) => `m${299 - index}`));
-  });
+  ])(
+    'keeps the latest 100 of messages that were delivered by their first attempt, written %s',
+    async (_, atOnce) => {
+      for (let first = 0; first < 300; first += atOnce) {
+        const entries = Array.from({ length: atOnce }, (_, index) => {
+          const number = first + index;
+          return entry(`m${number}`, { ordinal: ordinalOf(NOW) + number, isWhole: true });
+        });
+        await store.write([history({ entries })], NOW);
+        expect(await storedEntries()).toBeLessThan(200);
+      }
+      expect(await idsOf('crm', 100)).toEqual(Array.from({ length: 100 }, (_, index) => `m${299 - index}`));
+    },
+  );
 
-  it('keeps the latest entries, also when a process writes older ones after them', async () => {
+  it('keeps the latest entries, even if a process writes older ones after them', async () => {
     const from = (first: number): WrittenEntry[] =>
       Array.from({ length: 100 }, (_, index) => {
         const number = first + index;
@@ -233,7 +236,7 @@ describeBackend('the store of the history', (backend) => {
   it.each([
     ['messages that took several attempts', false],
     ['messages that were delivered by the first', true],
-  ])('keeps what others wrote where the clock of a worker is days ahead: %s', async (_, isWhole) => {
+  ])('keeps what other workers wrote if the clock of a worker is days ahead: %s', async (_, isWhole) => {
     const now = Date.now();
     const [hour, minute] = [Math.floor(now / HOUR), Math.floor(now / MINUTE)];
     const written = entry('a', { ordinal: ordinalOf(now), isWhole });
@@ -259,7 +262,7 @@ describeBackend('the store of the history', (backend) => {
     ['several attempts', false],
     ['their first attempt', true],
   ])(
-    'goes on where the clock of the server is behind those of all workers: delivered by %s',
+    'keeps new entries if the clock of the server is behind the clocks of all workers: delivered by %s',
     async (_, isWhole) => {
       const [before, now] = [Date.now() - MINUTE, Date.now() + 10 * MINUTE];
       const entries = Array.from({ length: 200 }, (_, n) =>
@@ -271,14 +274,14 @@ describeBackend('the store of the history', (backend) => {
     },
   );
 
-  describe('where a clock was hours ahead until it was set right', () => {
+  describe('after a clock was hours ahead and was corrected', () => {
     const now = Date.now();
     const late = ordinalOf(now + 3 * HOUR);
 
     it.each([
       ['several attempts', false],
       ['their first attempt', true],
-    ])('tells first what happens now, and keeps it: messages delivered by %s', async (_, isWhole) => {
+    ])('returns and keeps the newest entries first: messages delivered by %s', async (_, isWhole) => {
       const hundred = (name: string, first: number): WrittenEntry[] =>
         Array.from({ length: 100 }, (_, n) => entry(`${name}${n}`, { ordinal: first + n, isWhole }));
       await store.write([history({ entries: hundred('early', late) })], now + 3 * HOUR);
@@ -290,7 +293,7 @@ describeBackend('the store of the history', (backend) => {
       expect(await storedEntries()).toBe(100);
     });
 
-    it('keeps 100 entries also while it is not set right', async () => {
+    it('keeps 100 entries even while the clock is ahead', async () => {
       for (let number = 0; number < 250; number += 50) {
         const entries = Array.from({ length: 50 }, (_, n) =>
           entry(`m${number + n}`, { ordinal: late + number + n }),
@@ -310,7 +313,7 @@ describeBackend('the store of the history', (backend) => {
         entry('a').head,
         true,
       ],
-    ] as const)('knows that a message %s', async (_, before, head, isWhole) => {
+    ] as const)('shows that a message %s', async (_, before, head, isWhole) => {
       await store.write([history({ entries: [entry('a', { ordinal: late, head: before })] })], now);
       const ordinal = ordinalOf(now);
       const after = entry('a', { ordinal, head, attempts: attempts(2), isWhole });
@@ -321,7 +324,7 @@ describeBackend('the store of the history', (backend) => {
     });
   });
 
-  it('tells messages that were delivered by their first attempt and others in one order', async () => {
+  it('returns messages in one order, whether or not their first attempt delivered them', async () => {
     const at = (later: number): number => ordinalOf(NOW) + later;
     const whole = [
       entry('a\nb', { ordinal: at(1) }),
@@ -336,7 +339,7 @@ describeBackend('the store of the history', (backend) => {
     expect(await idsOf('crm', 3)).toEqual(['e', 'c', 'd']);
   });
 
-  it('tells the time and the answer of each attempt, whatever the messages of a batch have in common', async () => {
+  it('returns the time and the answer of each attempt, whatever the messages of a batch have in common', async () => {
     const at = (later: number): number => ordinalOf(NOW) + later;
     const [first, other] = [attempts(1), attempts(1).map((one) => ({ ...one, url: 'other', status: 204 }))];
     const timed = (given: UrlOutcome[], later: number, duration: number): UrlOutcome[] =>
@@ -359,7 +362,7 @@ describeBackend('the store of the history', (backend) => {
     expect(await store.recent('crm', 100, NOW)).toEqual(entries.reverse());
   });
 
-  it('tells a message that is delivered once more in one entry, with all of its attempts', async () => {
+  it('returns a message that was delivered again as one entry with all attempts', async () => {
     const at = (later: number): number => ordinalOf(NOW) + later;
     const failed = entry('a', { ordinal: at(1), head: named('failed'), attempts: attempts(1, 2) });
     const replayed = entry('a', {
@@ -393,7 +396,7 @@ describeBackend('the store of the history', (backend) => {
     expect(found).toEqual({ delivered: 40, failed: 1, '17': 24, '20': 60 });
   });
 
-  it('tells the hours that are asked for', async () => {
+  it('returns only the requested hours', async () => {
     const hours = [5, 4, 3, 2, 1, 0].map((ago): StoredHistory['hours'][number] => [
       THIS_HOUR - ago,
       { delivered: ago + 1 },
@@ -408,7 +411,7 @@ describeBackend('the store of the history', (backend) => {
     );
   });
 
-  it('adds up what processes write for the same minute, and tells the minutes that are asked for', async () => {
+  it('adds up the counts that processes write for the same minute, and returns only the requested minutes', async () => {
     const write = (minute: number, counts: StoredCounts): Promise<void> =>
       store.write([history({})], NOW, [[minute, counts]]);
     expect(await store.minutes(0, THIS_MINUTE)).toEqual([]);
@@ -424,12 +427,12 @@ describeBackend('the store of the history', (backend) => {
     );
   });
 
-  it('adds what happened in a minute where nothing else is to be written', async () => {
+  it('adds the counts of a minute even if nothing else is written', async () => {
     await store.write([], NOW, [[THIS_MINUTE, { delivered: 2 }]]);
     expect(await store.minutes(THIS_MINUTE, THIS_MINUTE)).toEqual([[THIS_MINUTE, { delivered: 2 }]]);
   });
 
-  it('keeps the most of what processes saw waiting in a minute and in an hour, and adds nothing up', async () => {
+  it('keeps the highest number of waiting messages per minute and per hour, without adding up', async () => {
     expect(await store.waiting('hour', 0, THIS_HOUR)).toEqual([]);
     await Promise.all([12, 30, 7, 30].map((messages) => store.noteWaiting(messages, NOW)));
     await store.noteWaiting(5, NOW + MINUTE);
@@ -450,7 +453,7 @@ describeBackend('the store of the history', (backend) => {
     expect(await store.waiting('hour', THIS_HOUR + 1, THIS_HOUR + 1)).toHaveLength(1);
   });
 
-  it('keeps minutes for two hours and what waited for seven days, and no more of them in the database', async () => {
+  it('stores minutes for two hours, and hours of waiting messages for seven days, but no longer', async () => {
     const minutes = Array.from({ length: 125 }, (_, n) => THIS_MINUTE + n);
     await Promise.all(minutes.map((minute) => store.noteWaiting(1, minute * MINUTE)));
     const later = NOW + 125 * MINUTE;
@@ -469,7 +472,7 @@ describeBackend('the store of the history', (backend) => {
     expect(await store.waiting('hour', 0, EVER)).toHaveLength(1);
     expect(await store.waiting('minute', 0, EVER)).toHaveLength(1);
     if (opened.storage.kind !== 'redis') return;
-    // Redis forgets by a clock of its own, so there it is told.
+    // Redis expires keys by its own clock, so check the time to live.
     const limits = { minutes: 2 * HOUR, 'waiting-minute': 2 * HOUR, 'waiting-hour': 7 * DAY };
     for (const [name, limit] of Object.entries(limits)) {
       const key = `{nestjs-analytics:history}:${name}:`;
@@ -479,12 +482,12 @@ describeBackend('the store of the history', (backend) => {
     }
   });
 
-  it('leaves the counts of hours as processes of the version before read and write them', async () => {
+  it('keeps the hour counts readable and writable for processes of the previous version', async () => {
     const total = history({ destination: ALL_DESTINATIONS });
     await store.write([total], NOW, [[THIS_MINUTE, { delivered: 1 }]]);
     await store.noteWaiting(30, NOW);
     expect(await store.hours(ALL_DESTINATIONS, 0, EVER)).toEqual([[THIS_HOUR, { delivered: 1 }]]);
-    // One of them was there first: it made no place for minutes.
+    // A process of the previous version came first, and created no tables for minutes.
     const { storage } = opened;
     if (storage.kind === 'postgres') {
       await storage.pool.query(
@@ -499,7 +502,7 @@ describeBackend('the store of the history', (backend) => {
     expect(await next.waiting('minute', 0, EVER)).toEqual([[THIS_MINUTE, 30]]);
   });
 
-  it('forgets after seven days what happened, also at a destination that nobody uses any more', async () => {
+  it('forgets the history after seven days, also of a destination that is no longer used', async () => {
     await store.write([history({ entries: [entry('old')] })], NOW);
     const later = NOW + 7 * DAY;
     expect(await idsOf('crm', 100, later - HOUR)).toEqual(['old']);
@@ -509,7 +512,7 @@ describeBackend('the store of the history', (backend) => {
     await (
       await createHistoryStore(opened.storage)
     ).write([{ destination: 'other', entries: [other], hours }], later);
-    // Redis forgets by a clock of its own, so there it is told.
+    // Redis expires keys by its own clock, so check the time to live.
     if (opened.storage.kind === 'redis') {
       for (const kind of ['entries', 'order', 'hours']) {
         const key = `{nestjs-analytics:history}:${kind}:crm`;
@@ -520,14 +523,14 @@ describeBackend('the store of the history', (backend) => {
     } else expect(await storedEntries()).toBe(1);
   });
 
-  it('forgets after seven days what happened also where nothing is delivered any more', async () => {
+  it('forgets the history after seven days, even if nothing is delivered any more', async () => {
     await store.write([history({ entries: [entry('old')] })], NOW, [[THIS_MINUTE, { delivered: 1 }]]);
     const later = NOW + 7 * DAY;
     const next = await createHistoryStore(opened.storage);
     await next.noteWaiting(0, later - HOUR);
     expect(await storedEntries()).toBe(1);
     await next.noteWaiting(0, later);
-    // Redis forgets by a clock of its own.
+    // Redis expires keys by its own clock.
     if (opened.storage.kind === 'redis') return;
     expect(await storedEntries()).toBe(0);
     expect(await store.hours('crm', 0, EVER)).toEqual([]);
@@ -537,7 +540,7 @@ describeBackend('the store of the history', (backend) => {
   it.each([
     ['messages that took several attempts', false],
     ['messages that were delivered by the first', true],
-  ])('removes %s after seven days, also of a destination that is in use', async (_, isWhole) => {
+  ])('removes %s after seven days, also if the destination is in use', async (_, isWhole) => {
     await store.write([history({ entries: [entry('old', { isWhole })] })], NOW);
     const later = NOW + 7 * DAY;
     const hours = Array.from({ length: 168 }, (_, index): StoredHistory['hours'][number] => [
@@ -552,7 +555,7 @@ describeBackend('the store of the history', (backend) => {
     expect(await store.hours('crm', 0, THIS_HOUR + 168)).toHaveLength(168);
   });
 
-  it('forgets a destination at once when it is told to, and no other one', async () => {
+  it('forgets a single destination at once on request', async () => {
     const both = ['crm', 'other'].map((destination) => history({ destination, entries: [entry('a')] }));
     await store.write(both, NOW);
     await store.forget('crm');
@@ -562,7 +565,7 @@ describeBackend('the store of the history', (backend) => {
     expect(await store.hours('other', 0, THIS_HOUR)).toHaveLength(1);
   });
 
-  it('stays right while several processes write to the same destinations', async () => {
+  it('stays correct while several processes write to the same destinations', async () => {
     const destinations = Array.from({ length: 20 }, (_, n) => `d${n}`);
     const writes = Array.from({ length: 10 }, (_, writer) =>
       store.write(

@@ -18,7 +18,7 @@ const WEBHOOKS = { destination: 'webhooks' };
 const deliveriesOf = (app: AnalyticsApp): DeliveriesService => app.context.get(DeliveriesService);
 const storageOf = (app: AnalyticsApp): QueueStorage => app.context.get<QueueBackend>(QUEUE_BACKEND).storage;
 
-/** The deliveries of a destination, as soon as they are as wanted. */
+/** Resolves to the recent deliveries of a destination once they meet the condition. */
 function recentOf(
   app: AnalyticsApp,
   isWanted: (deliveries: RecentDelivery[]) => boolean,
@@ -42,7 +42,7 @@ function totalsOf(periods: readonly Counts[]): Counts {
   };
 }
 
-/** All that is stored of the history, as one text. */
+/** Returns all stored data of the history as one text. */
 async function storedText(storage: QueueStorage): Promise<string> {
   if (storage.kind === 'redis') {
     const script = `
@@ -72,7 +72,7 @@ async function storedText(storage: QueueStorage): Promise<string> {
 describeServersOrEmbedded('the history of a destination', (backend) => {
   const stage = new Stage();
 
-  it('tells of a message what it was, how each attempt went, and how it ended', async () => {
+  it('shows the type, event, attempts and final state of a message', async () => {
     const receiver = await stage.receiver({ answer: [{ status: 503, body: 'come back' }, 200] });
     const app = await stage.app({
       connection: backend.connection,
@@ -112,7 +112,7 @@ describeServersOrEmbedded('the history of a destination', (backend) => {
     );
   });
 
-  it('says that a message is retried while it is, and what failed for good, with the answer', async () => {
+  it('shows a message as retrying while it is retried, and as failed with the answer if it failed for good', async () => {
     const [refusing, busy] = [
       await stage.receiver({ answer: [{ status: 410, body: 'gone' }] }),
       await stage.receiver({ answer: [503] }),
@@ -135,7 +135,7 @@ describeServersOrEmbedded('the history of a destination', (backend) => {
     expect(totalsOf(await deliveriesOf(app).stats({ destination: 'refusing' }))).toMatchObject({ failed: 1 });
   });
 
-  it('has the last 100 messages of any number, the latest first, and counts all of them', async () => {
+  it('has the latest 100 of many messages, the latest first, and counts all of them', async () => {
     const receiver = await stage.receiver();
     const app = await stage.app({
       connection: backend.connection,
@@ -158,14 +158,14 @@ describeServersOrEmbedded('the history of a destination', (backend) => {
     expect(await deliveries.recent({ ...WEBHOOKS, limit: 3 })).toEqual(recent.slice(0, 3));
   });
 
-  it('holds nothing that the message says of its user, and no header', async () => {
+  it('holds no data about the user of a message, and no headers', async () => {
     const receiver = await stage.receiver();
     const app = await stage.app({
       connection: backend.connection,
       webhooks: webhooksTo(receiver, { headers: { 'X-Secret': 'swordfish' }, sharedSecret: 'opensesame' }),
     });
     app.analytics.track({
-      // No digits of times and ids could look like these.
+      // These values cannot occur by chance in the digits of times and ids.
       userId: 'somebody',
       event: 'E',
       properties: { card: 'visa' },
@@ -178,7 +178,7 @@ describeServersOrEmbedded('the history of a destination', (backend) => {
     expect(text).not.toMatch(/somebody|visa|203\.0|swordfish|opensesame/);
   });
 
-  it('survives a restart, which writes what is in memory', async () => {
+  it('survives a restart, on which unwritten entries are written', async () => {
     const receiver = await stage.receiver();
     const options = { connection: backend.connection, webhooks: webhooksTo(receiver), flushAt: 1 };
     const first = await stage.app(options);
@@ -197,7 +197,7 @@ describeServersOrEmbedded('the history of a destination', (backend) => {
     expect(totalsOf(await deliveriesOf(next).stats(WEBHOOKS)).delivered).toBe(2);
   });
 
-  it('tells the hours that are asked for', async () => {
+  it('returns only the requested hours', async () => {
     const receiver = await stage.receiver();
     const app = await stage.app({
       connection: backend.connection,
@@ -218,7 +218,7 @@ describeServersOrEmbedded('the history of a destination', (backend) => {
     expect(await deliveries.stats({ ...WEBHOOKS, from: 0, to: Infinity })).toHaveLength(168);
   });
 
-  it('counts at all destinations together by the minute of the last hour, and by the hour', async () => {
+  it('counts deliveries to all destinations by minute for the last hour, and by hour', async () => {
     const [taking, refusing] = [await stage.receiver(), await stage.receiver({ answer: [410] })];
     const app = await stage.app({
       connection: backend.connection,
@@ -243,7 +243,7 @@ describeServersOrEmbedded('the history of a destination', (backend) => {
     expect(totalsOf(await deliveries.totals())).toEqual({ delivered: 3, retried: 0, failed: 3 });
   });
 
-  it('is told to a tenant only of its own destinations, and goes with the destination', async () => {
+  it('is shown to a tenant only for its own destinations, and is deleted with the destination', async () => {
     const receiver = await stage.receiver();
     const app = await stage.app({
       connection: backend.connection,
@@ -275,7 +275,7 @@ describeServersOrEmbedded('the history of a destination', (backend) => {
     expect(await storedText(storageOf(app))).not.toContain(id);
   });
 
-  it('can be turned off, and then leaves no trace', async () => {
+  it('leaves no trace when it is turned off', async () => {
     const receiver = await stage.receiver();
     const app = await stage.app({
       connection: backend.connection,
@@ -294,7 +294,7 @@ describeServersOrEmbedded('the history of a destination', (backend) => {
     expect(await storedText(storageOf(app))).toMatch(/^(\[\]|\{\})$/);
   });
 
-  it('harms no delivery when it cannot be written, and is complete once it can', async () => {
+  it('does not affect deliveries while it cannot be written, and is complete afterwards', async () => {
     const receiver = await stage.receiver();
     const app = await stage.app({
       connection: backend.connection,
@@ -313,7 +313,7 @@ describeServersOrEmbedded('the history of a destination', (backend) => {
   });
 });
 
-/** Makes the writes of the history fail, and no others. */
+/** Makes writes of the history fail, and no other writes. */
 async function obstruct(storage: QueueStorage): Promise<() => Promise<unknown>> {
   if (storage.kind === 'redis') {
     const { client } = storage;
@@ -328,7 +328,7 @@ async function obstruct(storage: QueueStorage): Promise<() => Promise<unknown>> 
     return () => client.eval("return redis.call('DEL', unpack(KEYS))", 2, ...keys);
   }
   const { pool } = storage;
-  // Under the lock of the migrations, one of which may be under way.
+  // Takes the lock of the migrations, because a migration may be under way.
   await pool.query('SELECT pg_advisory_xact_lock(4712366095); CREATE SCHEMA IF NOT EXISTS nestjs_analytics');
   await pool.query('CREATE TABLE nestjs_analytics.delivery_entry (other text)');
   return () => pool.query('DROP TABLE nestjs_analytics.delivery_entry');
@@ -337,7 +337,7 @@ async function obstruct(storage: QueueStorage): Promise<() => Promise<unknown>> 
 describeServers('the history of a destination with several processes', (backend) => {
   const stage = new Stage();
 
-  it('goes with the destination, also what is not written then, or not answered', async () => {
+  it('is deleted with the destination, including entries that are not written or answered yet', async () => {
     let release = (): void => undefined;
     const held = new Promise<void>((resolve) => (release = resolve));
     const receiver = await stage.receiver({
@@ -361,13 +361,13 @@ describeServers('the history of a destination with several processes', (backend)
     await mine.close();
     release();
     await other.settled();
-    // Its entry is written with theirs, or later.
+    // Any entry of the deleted destination would be written with this entry or before it.
     other.analytics.track({ userId: 'u1', event: 'Last' });
     await recentOf(other, ([latest]) => latest?.event === 'Last');
     expect(await storedText(storageOf(other))).not.toContain(id);
   });
 
-  it('is that of all of them', async () => {
+  it('covers the deliveries of all processes', async () => {
     const receiver = await stage.receiver();
     const options = {
       connection: backend.connection,
@@ -391,7 +391,7 @@ describeServers('the history of a destination with several processes', (backend)
     });
   });
 
-  it('says how many messages wait, also while nothing is delivered, and what it does not know', async () => {
+  it('shows how many messages wait, even while nothing is delivered, but not for times before the first count', async () => {
     const receiver = await stage.receiver({ answer: [503] });
     const options = { connection: backend.connection, webhooks: webhooksTo(receiver) };
     const producer = await stage.app({ ...options, worker: false });
@@ -404,13 +404,13 @@ describeServers('the history of a destination with several processes', (backend)
       (await deliveries.totals()).at(-1)?.waiting,
     ];
     await until(async () => ((await waitingIn()).every((waiting) => waiting === 3) ? true : undefined));
-    // Of the time before a process looked, nothing is known.
+    // Nothing is known about the time before a process counted the waiting messages.
     expect((await deliveries.totalsByMinute())[0]).toMatchObject({ delivered: 0, waiting: undefined });
     expect((await deliveries.totals())[0]).toMatchObject({ delivered: 0, waiting: undefined });
     expect(totalsOf(await deliveries.totalsByMinute())).toMatchObject({ delivered: 0, failed: 0 });
   });
 
-  it('goes on after the queue was away, without a line of its own', async () => {
+  it('goes on after an outage of the queue, without a log line of its own', async () => {
     const receiver = await stage.receiver();
     const app = await stage.app({
       connection: backend.connection,

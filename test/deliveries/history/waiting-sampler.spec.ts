@@ -5,12 +5,12 @@ import { FakeClock } from '../../support/fake-clock.js';
 const MINUTE = 60_000;
 const NOW = 490_000 * 60 * MINUTE;
 
-describe('a process that looks how many messages wait', () => {
+describe('a process that counts the waiting messages', () => {
   let clock: FakeClock;
   let waiting: () => Promise<number>;
   let isOurTurn: boolean;
   let looks: number;
-  /** What was noted: after how many minutes, and how many messages. */
+  /** What was noted: the minute, and the number of messages. */
   let noted: [minute: number, messages: number][];
   let failure: Error | undefined;
   let sampler: WaitingSampler;
@@ -43,7 +43,7 @@ describe('a process that looks how many messages wait', () => {
     sampler.start();
   });
 
-  it('notes it soon after its start, and once a minute while nothing changes', async () => {
+  it('notes the number soon after its start, and once a minute while nothing changes', async () => {
     await clock.pass(2_000);
     expect(noted).toEqual([[0, 0]]);
     await clock.pass(2 * MINUTE);
@@ -55,7 +55,7 @@ describe('a process that looks how many messages wait', () => {
     expect(looks).toBeGreaterThan(10);
   });
 
-  it('notes the highest point of each minute', async () => {
+  it('notes the highest number of each minute', async () => {
     const counts = [5, 40, 12, 80, 3];
     waiting = () => Promise.resolve(counts.shift() ?? 3);
     await clock.pass(2 * MINUTE);
@@ -67,7 +67,7 @@ describe('a process that looks how many messages wait', () => {
     ]);
   });
 
-  it('leaves it to another process that has just looked', async () => {
+  it('does not count if another process has just counted', async () => {
     isOurTurn = false;
     await clock.pass(MINUTE);
     expect([looks, noted]).toEqual([0, []]);
@@ -76,7 +76,7 @@ describe('a process that looks how many messages wait', () => {
     expect(noted).toEqual([[1, 0]]);
   });
 
-  it('tries again what could not be noted', async () => {
+  it('notes a number again if it could not be stored', async () => {
     failure = new Error('away');
     await clock.pass(MINUTE / 2);
     failure = undefined;
@@ -84,26 +84,26 @@ describe('a process that looks how many messages wait', () => {
     expect(noted).toEqual([[0, 0]]);
   });
 
-  it('waits for a database that does not answer, and goes on when it does', async () => {
+  it('waits for a database that does not answer, and goes on when it answers', async () => {
     let answer: (messages: number) => void = () => undefined;
     waiting = () => new Promise((resolve) => (answer = resolve));
     await clock.pass(10 * MINUTE);
     expect(looks).toBe(1);
     answer(7);
     await clock.pass(MINUTE);
-    // It belongs to the moment at which it was known.
+    // The number belongs to the minute in which the answer came.
     expect(noted).toEqual([[10, 7]]);
     expect(looks).toBe(2);
   });
 
-  it('holds no process back from its end, and stops with it', async () => {
+  it('does not keep the process alive, and stops when it is closed', async () => {
     expect(clock.holding).toBe(0);
     await clock.pass(MINUTE);
     sampler.close();
     expect(clock.pending).toBe(0);
   });
 
-  it('stops also where its last look has not been answered', async () => {
+  it('stops even if its last count has not been answered', async () => {
     let answer: (messages: number) => void = () => undefined;
     waiting = () => new Promise((resolve) => (answer = resolve));
     await clock.pass(2_000);

@@ -1,6 +1,6 @@
 /**
- * An application that delivers one message, which has a single attempt, to the URL that is its argument. It has no file handle
- * left until that attempt is over. Prints the class of each outcome with its error or status.
+ * An application that delivers one message, in a single attempt, to the URL given as its argument. It has no file
+ * handle left until that attempt is over. Prints the class of each outcome with its error or status.
  */
 import 'reflect-metadata';
 import { closeSync, openSync } from 'node:fs';

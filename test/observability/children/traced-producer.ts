@@ -1,7 +1,7 @@
 /**
- * An application in a process of its own that only produces, and whose requests are traced. Its one argument
- * are its options as JSON. It prints the port that it listens on, and answers each request with the
- * `traceparent` of the span in which it tracked an event.
+ * An application in a process of its own that only produces, and whose requests are traced. Its argument is its options
+ * as JSON. It prints the port that it listens on, and answers each request with the ids of the trace and the span in
+ * which it tracked an event.
  */
 import 'reflect-metadata';
 import { createServer } from 'node:http';

@@ -14,7 +14,7 @@ import { MemoryDestinationStore } from '../memory-destination-store.js';
 const TIMES = { createdAt: 1, updatedAt: 1 };
 const ONE = { ...TIMES, id: 'a', tenant: 'acme', urls: ['https://hooks.example.com/a'], version: 1 };
 
-describe('a destination store of the application itself', () => {
+describe('a destination store of the application', () => {
   it.each(destinationStoreChecks())('$name', async ({ run }) => {
     await run(new MemoryDestinationStore());
   });
@@ -32,7 +32,7 @@ class NarrowStore extends MemoryDestinationStore {
   }
 }
 
-/** Writes what is given and leaves the other columns as they are, as some libraries do. */
+/** Writes the given fields and leaves the other columns unchanged, as some libraries do. */
 class PatchingStore extends MemoryDestinationStore {
   override replace(destination: StoredDestination): Promise<boolean> {
     const known = this.records.get(destination.id);
@@ -59,13 +59,13 @@ describe('a destination store of the application that loses or keeps too much', 
     'noted',
     'standardWebhooks',
     'retiring',
-  ] as const)('is found where it has no place for `%s`', async (field) => {
+  ] as const)('is detected if it has no place for `%s`', async (field) => {
     expect(await failedBy(() => new NarrowStore(field))).toEqual([
       'returns a destination as it was given, by its id and by its tenant',
     ]);
   });
 
-  it('is found where it leaves a field as it is that a change resets', async () => {
+  it('is detected if it leaves a field unchanged that a change resets', async () => {
     expect(await failedBy(() => new PatchingStore())).toEqual([
       'keeps nothing of a field that is `undefined` in what replaces a destination',
     ]);
@@ -87,7 +87,7 @@ describeBackend('a destination store', (backend) => {
     await run(store);
   });
 
-  it('finds those that are disabled without looking at the others', async () => {
+  it('finds disabled destinations without returning others', async () => {
     const disabled = (limit: number, after?: string): Promise<string[]> =>
       store.list({ enabled: false, limit, after }).then((found) => found.map(({ id }) => id));
     for (const id of ['a', 'b', 'c', 'd']) await store.insert({ ...ONE, id }, 10);
@@ -101,7 +101,7 @@ describeBackend('a destination store', (backend) => {
     expect(await disabled(1)).toEqual([]);
   });
 
-  it('tells each change once, in its order, to those who know the revision before', async () => {
+  it('returns each change once, in order, to readers who know the previous revision', async () => {
     const { revision, changes } = await store.changesSince(undefined);
     expect(changes).toBeUndefined();
     await store.insert(ONE, 10);
@@ -122,7 +122,7 @@ describeBackend('a destination store', (backend) => {
     expect((await store.changesSince(news.revision - 1)).changes).toEqual([a]);
   });
 
-  it('tells nothing of what was refused', async () => {
+  it('returns nothing about refused changes', async () => {
     const { revision } = await store.changesSince(undefined);
     await store.insert(ONE, 0);
     await store.replace({ ...ONE, version: 2 });
@@ -130,7 +130,7 @@ describeBackend('a destination store', (backend) => {
     expect(await store.changesSince(revision)).toEqual({ revision, changes: [] });
   });
 
-  it('misses none of many changes that are made at the same time', async () => {
+  it('misses none of many simultaneous changes', async () => {
     let { revision } = await store.changesSince(undefined);
     const told: (string | undefined)[] = [];
     const ids = Array.from({ length: 200 }, (_, n) => `d${n}`);
@@ -149,7 +149,7 @@ describeBackend('a destination store', (backend) => {
     expect(told.sort()).toEqual(ids.sort());
   });
 
-  it('finds those that are disabled, or were deleted long ago, by an index, on PostgreSQL', async () => {
+  it('finds disabled destinations and those deleted long ago by an index on PostgreSQL', async () => {
     if (opened.storage.kind !== 'postgres') return;
     await store.insert(ONE, 10);
     const { rows } = await opened.storage.pool.query<{ indexdef: string }>(
@@ -160,7 +160,7 @@ describeBackend('a destination store', (backend) => {
     expect(found).toContain(`btree (id) WHERE (record ~~ '%"enabled":false%'::text)`);
   });
 
-  it('says so when it no longer has all changes, or has none of them any more', async () => {
+  it('returns no changes if it no longer has all of them', async () => {
     const { revision } = await store.changesSince(undefined);
     await store.insert(ONE, 10);
     expect((await store.changesSince(revision + 100)).changes).toBeUndefined();

@@ -18,13 +18,13 @@ const MESSAGE = {
 
 const HEADERS = { 'X-Env': `it's "$HOME" \`id\` \\ *`, Authorization: 'Bearer t', 'X-Empty': '' };
 
-/** The arguments that a shell makes of a line for `curl`. */
+/** Returns the arguments that a shell passes to `curl` for this line. */
 function argumentsOf(line: string): string[] {
   const program = `curl() { for word; do printf '%s\\0' "$word"; done; }\n${line}\n`;
   return execFileSync('sh', ['-s'], { input: program, encoding: 'utf8' }).split('\0').slice(0, -1);
 }
 
-/** Values of an option that may be given several times. */
+/** Returns the values of an option that may be given several times. */
 function valuesOf(words: readonly string[], option: string): string[] {
   return words.flatMap((word, index) => (word === option ? [words[index + 1] ?? ''] : []));
 }
@@ -55,7 +55,7 @@ describe('explaining a message', () => {
     });
   }
 
-  it('tells byte for byte what is sent to each URL', async () => {
+  it('shows byte for byte what is sent to each URL', async () => {
     const [one, two] = [await stage.receiver(), await stage.receiver()];
     const to = destination([one.url('/a?b=c&d=%20#part'), two.url('/')]);
     const explained = to.explain(MESSAGE);
@@ -91,7 +91,7 @@ describe('explaining a message', () => {
     }
   });
 
-  it('has no signature where there is no shared secret', () => {
+  it('shows no signature if there is no shared secret', () => {
     const options = { sharedSecret: undefined, standardWebhooks: undefined };
     const [explained] = destination(['https://hooks.example.com/'], options).explain(MESSAGE);
     expect(explained).not.toHaveProperty('signature');
@@ -103,12 +103,12 @@ describe('explaining a message', () => {
     ['http://hooks.example.com:80/', 'hooks.example.com'],
     ['https://hooks.example.com:8443/', 'hooks.example.com:8443'],
     ['http://[2606:4700::1111]:8080/', '[2606:4700::1111]:8080'],
-  ])('knows the Host of %s', (url, host) => {
+  ])('shows the Host of %s', (url, host) => {
     const [explained] = destination([url]).explain(MESSAGE);
     expect(explained?.headers[0]).toEqual(['host', host]);
   });
 
-  it('gives a curl line that reads no file, whatever the body begins with', () => {
+  it('gives a curl line that reads no file, whatever the body starts with', () => {
     const [explained] = destination(['https://hooks.example.com/']).explain({
       ...MESSAGE,
       body: '@/etc/hosts',
@@ -116,7 +116,7 @@ describe('explaining a message', () => {
     expect(valuesOf(argumentsOf(explained?.curl ?? ''), '--data-raw')).toEqual(['@/etc/hosts']);
   });
 
-  it('gives a curl line of which a shell makes exactly this request', () => {
+  it('gives a curl line that a shell turns into exactly this request', () => {
     const url = `https://hooks.example.com/it's?a[]={b}&$HOME`;
     const [explained] = destination([url]).explain(MESSAGE);
     const [globoff, ...words] = argumentsOf(explained?.curl ?? '').filter(
@@ -126,7 +126,7 @@ describe('explaining a message', () => {
     expect(words.at(-1)).toBe(explained?.url);
     expect(valuesOf(words, '--request')).toEqual(['POST']);
     expect(valuesOf(words, '--data-raw')).toEqual([MESSAGE.body]);
-    // Host and Content-Length are left to curl, and what it would add by itself is taken out.
+    // Host and Content-Length are left to curl. Headers that curl would add itself are removed.
     const sent = explained?.headers.slice(1, -1) ?? [];
     expect(valuesOf(words, '--header')).toEqual([
       ...sent.map(([name, value]) => (value === '' ? `${name};` : `${name}: ${value}`)),

@@ -33,7 +33,7 @@ describe('a test event', () => {
     await Promise.all(closing.splice(0).map((close) => close()));
   });
 
-  /** Names lead to the loopback interface, but for those that do not exist. */
+  /** Names resolve to the loopback interface, except for names that do not exist. */
   function connect(options: Partial<WebhookClientOptions> = {}): WebhookClient {
     const connected = new WebhookClient({
       connections: 1,
@@ -68,7 +68,7 @@ describe('a test event', () => {
     return deliverOne(to, { id: 'm-1', body: '{}', outcomes: [] });
   }
 
-  it('is one signed track call to each URL that says of itself that it is a test', async () => {
+  it('is one signed track call to each URL, which is marked as a test', async () => {
     const [one, two] = [await receive(), await receive()];
     const options = {
       standardWebhooks: { keys: [new HmacKey('sha256', STANDARD_KEY)] },
@@ -96,7 +96,7 @@ describe('a test event', () => {
     expect(new Set(receiver.requests.map(({ headers }) => headers['webhook-id'])).size).toBe(2);
   });
 
-  it('tells what each URL answered, in the order of the URLs', async () => {
+  it('returns the answer of each URL, in the order of the URLs', async () => {
     const good = await receive({ answer: [{ status: 200, body: 'thanks' }] });
     const gone = await receive({ answer: [410] });
     const away = await receive({ answer: [503] });
@@ -115,7 +115,7 @@ describe('a test event', () => {
     expect(JSON.stringify(results)).not.toMatch(/t0ken|teehee/);
   });
 
-  it('tells how long each phase took: name, connection, TLS and first byte', async () => {
+  it('returns how long each phase took: name, connection, TLS and first byte', async () => {
     const receiver = await receive({ tls: certificates.good });
     const named = `https://localhost:${receiver.port}/`;
     const [result] = await destination([named]).sendTest();
@@ -126,7 +126,7 @@ describe('a test event', () => {
     }
   });
 
-  it('tells the phases that there were, and no others', async () => {
+  it('returns only the phases that took place', async () => {
     const plain = await receive();
     const untrusted = await receive({ tls: certificates.selfSigned });
     const silent = await receive({ answer: [() => undefined] });
@@ -145,12 +145,12 @@ describe('a test event', () => {
     expect(untrusted.requests).toEqual([]);
   });
 
-  it('takes the announcement of a response for its first byte', async () => {
+  it('counts an informational response as the first byte', async () => {
     const begunAt = performance.now();
     const receiver = await receive({
       answer: [(response) => {
         response.writeEarlyHints({ link: '</a>; rel=preload' });
-        // Far later than the announcement, however long that has taken.
+        // Far later than the informational response, however long that has taken.
         setTimeout(() => response.writeHead(200).end(), 400 + 3 * (performance.now() - begunAt));
       }],
     }); // prettier-ignore
@@ -160,7 +160,7 @@ describe('a test event', () => {
     expect(result?.phases.firstByte).toBeLessThan((result?.duration ?? 0) / 2);
   });
 
-  it('goes out at once, on a connection of its own, while all others are in use', async () => {
+  it('goes out at once on a connection of its own while all others are in use', async () => {
     const receiver = await receive({ answer: [() => undefined, 200] });
     const to = destination([receiver.url()]);
     const hung = deliver(to);
@@ -183,7 +183,7 @@ describe('a test event', () => {
     }); // prettier-ignore
     await destination([receiver.url()]).sendTest();
     await closed;
-    // If it were kept for the next request, that would be for thirty seconds.
+    // A connection that is kept for the next request would stay open for thirty seconds.
   }, 20_000);
 
   it('is sent while the breaker is open, and leaves it open', async () => {
@@ -196,7 +196,7 @@ describe('a test event', () => {
     expect(receiver.requests).toHaveLength(6);
   });
 
-  it('does not open the breaker by what it is answered', async () => {
+  it('does not open the breaker, whatever the answer', async () => {
     const receiver = await receive({ answer: [503, 503, 503, 503, 503, 503, 200] });
     const to = destination([receiver.url()]);
     for (let index = 0; index < 6; index++) await to.sendTest();
@@ -214,7 +214,7 @@ describe('a test event', () => {
     expect(receiver.connections).toBe(0);
   });
 
-  it('fails with ANALYTICS_CLOSED when the application shuts down meanwhile, or has', async () => {
+  it('fails with ANALYTICS_CLOSED if the application shuts down meanwhile or has shut down', async () => {
     const receiver = await receive({ answer: [() => undefined] });
     const to = destination([receiver.url()]);
     const sent = to.sendTest();

@@ -9,7 +9,7 @@ describe('a process without a file handle left', () => {
   const stage = new Stage();
 
   it.each(['127.0.0.1', 'hooks.test'])(
-    'says so, and does not hold the URL at %s to be down, which gets the message as soon as there is one',
+    'reports this, and does not count the URL at %s as down, which gets the message once a handle is free',
     async (host) => {
       const receiver = await stage.receiver();
       const dns = await stage.add(DnsServer.start(({ type }) => (type === 'A' ? ['127.0.0.1'] : [])));

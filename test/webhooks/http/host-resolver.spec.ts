@@ -16,7 +16,7 @@ import { type DnsAnswer, type DnsQuestion, DnsServer } from '../../support/dns-s
 const ADDRESS = '192.0.2.7';
 const IPV6_ADDRESS = '2001:db8:0:0:0:0:0:7';
 
-describe('resolving the name of a receiver', () => {
+describe('the host resolver', () => {
   let folder: string;
   let hostsFile: string;
   let askedSystem: string[];
@@ -61,7 +61,7 @@ describe('resolving the name of a receiver', () => {
     return { server, resolver };
   }
 
-  /** The addresses of a name, or the code of the error. */
+  /** Resolves to the addresses of a name, or to the code of the error. */
   function find(
     resolver: HostResolver,
     name: string,
@@ -77,7 +77,7 @@ describe('resolving the name of a receiver', () => {
     });
   }
 
-  /** Resolves when a name that DNS does not know waits for the system, to what `find` will resolve to. */
+  /** Resolves once a name that DNS does not know waits for the system look-up. `found` is the result of `find`. */
   function waitForSystem(
     resolver: HostResolver,
     name: string,
@@ -85,13 +85,13 @@ describe('resolving the name of a receiver', () => {
     return new Promise((resolve) => {
       let lookups = 0;
       const found = find(resolver, name, true, () => {
-        // The first one is by DNS.
+        // The first look-up is by DNS.
         if (++lookups === 2) resolve({ found });
       });
     });
   }
 
-  /** Returns what lets the clock of look-ups go on by so many milliseconds. */
+  /** Returns a function that sets the clock of look-ups forward by this many milliseconds. */
   function mockClock(): (milliseconds: number) => void {
     const now = performance.now.bind(performance);
     let passed = 0;
@@ -104,7 +104,7 @@ describe('resolving the name of a receiver', () => {
     expect(await find(resolver, 'hooks.test')).toEqual([ADDRESS, '2001:db8::7']);
   });
 
-  it('answers with one address, and with those of one family, where that is asked for', async () => {
+  it('answers with one address, or with addresses of one family, on request', async () => {
     const { resolver } = await setUp(() => [ADDRESS, IPV6_ADDRESS]);
     const lookup = resolver.lookupFor({ allowPrivateNetwork: false });
     const one = await new Promise((resolve) => {
@@ -125,7 +125,7 @@ describe('resolving the name of a receiver', () => {
     expect([server.questions, askedSystem]).toEqual([[], []]);
   });
 
-  it('works where there is no hosts file', async () => {
+  it('works without a hosts file', async () => {
     const { resolver } = await setUp(() => [ADDRESS], { hostsFile: join(folder, 'none') });
     expect(await find(resolver, 'localhost')).toEqual(['127.0.0.1', '::1']);
     expect(await find(resolver, 'hooks.test')).toEqual([ADDRESS]);
@@ -140,7 +140,7 @@ describe('resolving the name of a receiver', () => {
     expect(hosts.find('db.internal')).toBeUndefined();
   });
 
-  it('looks a name up once for all who ask at the same time, and remembers it as long as its TTL says', async () => {
+  it('looks up a name once for all simultaneous callers, and remembers it for its TTL', async () => {
     const { server, resolver } = await setUp(({ name }) => ({
       addresses: [ADDRESS],
       after: 50,
@@ -159,7 +159,7 @@ describe('resolving the name of a receiver', () => {
     ['of both families', 4_000, 2_300, 4, 4],
     ['of IPv4', 4_000, 0, 8, 0],
     ['of IPv6, and one of IPv4', 1, 2_300, 1, 7],
-  ])('keeps eight of thousands of addresses %s, and asks once', async (_, ipv4, ipv6, kept4, kept6) => {
+  ])('keeps eight of thousands of addresses %s, and asks only once', async (_, ipv4, ipv6, kept4, kept6) => {
     const addresses = [
       ...Array.from({ length: ipv4 }, (_, index) => `10.0.${index >> 8}.${index & 255}`),
       ...Array.from({ length: ipv6 }, (_, index) => `2001:db8:0:0:0:0:0:${(index + 1).toString(16)}`),
@@ -174,7 +174,7 @@ describe('resolving the name of a receiver', () => {
     expect(server.asked('many.test')).toBe(asked);
   });
 
-  it('keeps eight of thousands of addresses that the system tells', async () => {
+  it('keeps eight of thousands of addresses that the system returns', async () => {
     const many = Array.from({ length: 4_000 }, (_, index) => ({
       address: `10.0.${index >> 8}.${index & 255}`,
       family: 4,
@@ -183,7 +183,7 @@ describe('resolving the name of a receiver', () => {
     expect(await find(resolver, 'many.apps')).toHaveLength(8);
   });
 
-  it('remembers for a moment that a name does not resolve', async () => {
+  it('remembers for a short time that a name does not resolve', async () => {
     const { server, resolver } = await setUp(() => 'SERVFAIL');
     for (let n = 0; n < 3; n++) expect(await find(resolver, 'hooks.test')).toBe('DNS_FAILED');
     expect(server.asked('hooks.test')).toBeLessThanOrEqual(6);
@@ -192,7 +192,7 @@ describe('resolving the name of a receiver', () => {
     expect(server.asked('hooks.test')).toBe(before);
   });
 
-  it('waits long enough for an answer that takes a while, also after many quick ones', async () => {
+  it('waits long enough for a slow answer, even after many quick answers', async () => {
     const { resolver } = await setUp(({ name }) => ({
       addresses: [ADDRESS],
       ...(name === 'slow.test' && { after: 900 }),
@@ -201,10 +201,10 @@ describe('resolving the name of a receiver', () => {
     expect(await find(resolver, 'slow.test')).toEqual([ADDRESS]);
   });
 
-  it('does not wait for IPv6 addresses that are never told', async () => {
+  it('does not wait for an answer about IPv6 addresses that never comes', async () => {
     const { server, resolver } = await setUp(({ type }) => (type === 'A' ? [ADDRESS] : 'silent'));
     expect(await find(resolver, 'hooks.test')).toEqual([ADDRESS]);
-    // Whoever waits asks again after a second.
+    // A waiting look-up asks again after a second.
     expect(server.asked('hooks.test')).toBe(2);
   });
 
@@ -214,17 +214,17 @@ describe('resolving the name of a receiver', () => {
     expect(askedSystem).toEqual([]);
   });
 
-  it('ends what is being looked up when it is closed', async () => {
+  it('ends look-ups in progress when it is closed', async () => {
     const { server, resolver } = await setUp(() => 'silent');
     const found = find(resolver, 'hooks.test');
     await new Promise(setImmediate);
     resolver.close();
     expect(await found).toBe('DNS_FAILED');
-    // It would ask again after a second, and give up later.
+    // The look-up would ask again after a second, and give up later.
     expect(server.asked('hooks.test')).toBeLessThanOrEqual(2);
   });
 
-  describe('that DNS does not know', () => {
+  describe('for a name that DNS does not know', () => {
     it.each<[string, string, DnsAnswer]>([
       ['a name of a search domain', 'hooks.apps', 'NXDOMAIN'],
       ['a name without addresses', 'hooks.apps', []],
@@ -236,21 +236,21 @@ describe('resolving the name of a receiver', () => {
       expect(askedSystem).toEqual([name]);
     });
 
-    it('does not ask the system for a public receiver, nor for one whose server fails', async () => {
+    it('does not ask the system for a public receiver, or if the DNS server fails', async () => {
       const { resolver } = await setUp(({ name }) => (name === 'hooks.test' ? 'SERVFAIL' : 'NXDOMAIN'));
       expect(await find(resolver, 'nowhere.test', false)).toBe('DNS_FAILED');
       expect(await find(resolver, 'hooks.test', true)).toBe('DNS_FAILED');
       expect(askedSystem).toEqual([]);
     });
 
-    it('asks the system for any receiver where no DNS server can be reached', async () => {
+    it('asks the system for any receiver if no DNS server can be reached', async () => {
       const { server, resolver } = await setUp(() => []);
       await server.close();
       closing.shift();
       expect(await find(resolver, 'hooks.test', false)).toEqual(['192.0.2.9']);
     });
 
-    it('asks the system for one name at a time, and says so when a turn does not come', async () => {
+    it('asks the system for one name at a time, and rejects a name whose turn does not come', async () => {
       const asked: string[] = [];
       let answer: (addresses: LookupAddress[]) => void = () => undefined;
       const { resolver } = await setUp(() => 'NXDOMAIN', {
@@ -271,8 +271,8 @@ describe('resolving the name of a receiver', () => {
       expect(await third).toEqual([ADDRESS]);
     });
 
-    describe('nor the system quickly', () => {
-      /** The system answers at once for other names than those that begin with "dead" or "slow". */
+    describe('and that the system answers slowly', () => {
+      /** The system answers at once for all names except those that start with "dead" or "slow". */
       async function setUpSlow(
         takes: number,
         isWaitedFor: boolean,
@@ -293,7 +293,7 @@ describe('resolving the name of a receiver', () => {
         return { resolver, pass };
       }
 
-      it('waits three times as long where others wait for the system, so that it answers for them', async () => {
+      it('asks the system again after three times the duration if others wait for the system', async () => {
         const { resolver, pass } = await setUpSlow(10_000, true);
         const findSlow = async (): Promise<unknown[]> => {
           const found: unknown[] = [];
@@ -315,7 +315,7 @@ describe('resolving the name of a receiver', () => {
         expect(await find(resolver, 'other.apps')).toEqual([ADDRESS]);
       });
 
-      it('does not wait where no other waits', async () => {
+      it('asks again at once if nothing else waits for the system', async () => {
         const { resolver, pass } = await setUpSlow(2_000, false);
         for (let n = 0; n < 3; n++) {
           expect(await find(resolver, 'slow.apps')).toEqual([ADDRESS]);
@@ -326,7 +326,7 @@ describe('resolving the name of a receiver', () => {
         expect(askedSystem.filter((name) => name === 'dead.apps')).toHaveLength(3);
       });
 
-      it('waits for a minute at most, also where the process stood still for an hour', async () => {
+      it('asks again after at most a minute, even if the process stood still for an hour', async () => {
         const { resolver, pass } = await setUpSlow(3_600_000, true);
         expect(await find(resolver, 'slow.apps')).toEqual([ADDRESS]);
         pass(50_000);
@@ -335,7 +335,7 @@ describe('resolving the name of a receiver', () => {
         expect(await find(resolver, 'slow.apps')).toEqual([ADDRESS]);
       });
 
-      it('waits as well where nobody waits for its last answer any more', async () => {
+      it('waits as well if its last answer came when nobody waited for it any more', async () => {
         const pass = mockClock();
         let answer: (addresses: LookupAddress[]) => void = () => undefined;
         const { resolver } = await setUp(() => 'NXDOMAIN', {
@@ -374,7 +374,7 @@ describe('resolving the name of a receiver', () => {
         });
       });
     }
-    // Nobody had to wait for them.
+    // None of these look-ups had to wait for the hanging ones.
     expect(ended).toBe(0);
     resolver.close();
     expect(new Set(await Promise.all(hanging))).toEqual(new Set(['DNS_FAILED']));
@@ -395,7 +395,7 @@ describe('resolving the name of a receiver', () => {
     expect(found.filter((code) => code === 'DNS_BUSY')).toHaveLength(128);
   });
 
-  it('lets others begin in turn when one has ended', async () => {
+  it('lets waiting look-ups begin in turn when one has ended', async () => {
     const slots = new LookupSlots(2, 5_000);
     const order: number[] = [];
     const works = [0, 1, 2, 3].map((index) =>

@@ -20,18 +20,18 @@ function namesOf({ list }: ReturnType<typeof listOf>): string[] {
   return Array.from(list, ({ name }) => name).sort();
 }
 
-describe('the list of what is in flight', () => {
+describe('the list of requests in flight', () => {
   it.each([
     ['the first', 'a', ['b', 'c']],
     ['one in the middle', 'b', ['a', 'c']],
     ['the last', 'c', ['a', 'b']],
-  ])('keeps the others when %s is deleted', (_which, name, left) => {
+  ])('keeps the other items if %s is deleted', (_which, name, left) => {
     const all = listOf('a', 'b', 'c');
     remove(all, name);
     expect(namesOf(all)).toEqual(left);
   });
 
-  it('deletes what was moved by an earlier deletion', () => {
+  it('deletes an item that was moved by an earlier deletion', () => {
     const all = listOf('a', 'b', 'c');
     remove(all, 'a');
     remove(all, 'c');
@@ -40,7 +40,7 @@ describe('the list of what is in flight', () => {
     expect(namesOf(all)).toEqual([]);
   });
 
-  it('goes through all of them although each is deleted on the way', () => {
+  it('iterates over all items even if each is deleted on the way', () => {
     const { list } = listOf('a', 'b', 'c');
     const seen: string[] = [];
     for (const item of list) {

@@ -5,7 +5,7 @@ import { DnsServer } from '../../support/dns-server.js';
 import { postWebhook } from '../../support/post-webhook.js';
 import { Receiver } from '../../support/receiver.js';
 
-/** Oldest connection that takes another request, in milliseconds, and the youngest that may take none. */
+/** The oldest connection that takes another request, and the youngest that may take none, in milliseconds. */
 const OLDEST = 60_000;
 const YOUNGEST = 45_000;
 
@@ -49,7 +49,7 @@ describe('a receiver that moves to another address while its connections are in 
     jest.spyOn(performance, 'now').mockReturnValue(now + milliseconds);
   }
 
-  it('gets its requests there a minute later, although no connection was ever idle', async () => {
+  it('gets its requests at the new address a minute later, even if no connection was ever idle', async () => {
     await post();
     addresses = ['127.0.0.2'];
     await post();
@@ -59,7 +59,7 @@ describe('a receiver that moves to another address while its connections are in 
     expect([before, after].map(({ requests }) => requests.length)).toEqual([2, 1]);
   });
 
-  it('gets those that wait for a connection there as well', async () => {
+  it('gets requests that wait for a connection at the new address as well', async () => {
     const single = new WebhookClient({
       connections: 1,
       allowPrivateNetwork: true,
@@ -79,7 +79,7 @@ describe('a receiver that moves to another address while its connections are in 
     expect([before, after].map(({ requests }) => requests.length)).toEqual([1, 1]);
   });
 
-  it('is not connected to anew before, nor over all connections at once', async () => {
+  it('gets no new connections before that time, and not all of them at once', async () => {
     const burst = (): Promise<unknown> => Promise.all(Array.from({ length: 20 }, post));
     await burst();
     expect(before.connections).toBe(20);

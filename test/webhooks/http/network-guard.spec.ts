@@ -6,7 +6,7 @@ import { webhookErrorCode } from '../../../src/webhooks/http/webhook-error-code.
 import { postWebhook } from '../../support/post-webhook.js';
 import { Receiver } from '../../support/receiver.js';
 
-/** A client whose names resolve to one list of addresses after the other, the last for all that follow. */
+/** A client whose names resolve to these lists of addresses in order, and then always to the last list. */
 function clientResolving(answers: LookupAddress[][], allowPrivateNetwork: boolean): WebhookClient {
   const remaining = [...answers];
   return new WebhookClient({
@@ -32,7 +32,7 @@ async function post(
 const LOOPBACK = { address: '127.0.0.1', family: 4 };
 const PUBLIC = { address: '8.8.8.8', family: 4 };
 
-/** Hosts as they may be written in a URL: all of them are literal addresses to those who parse it. */
+/** Hosts as they may be written in a URL. A URL parser reads all of them as literal addresses. */
 const PRIVATE_HOSTS = {
   loopback: ['127.0.0.1', '127.255.255.254', '127.1', '127.0.1', '2130706433', '0x7f000001', '0x7f.1', '0X7F.0.0.1',
     '0x7f.0x0.0x0.0x1', '017700000001', '0177.1', '0177.0.0.01', '127.0.0.1.', '0x7f.1.', '%31%32%37.0.0.1',
@@ -54,7 +54,7 @@ const PRIVATE_HOSTS = {
     '[2002:c0a8:1::1]', '[2001:0:7f00:1::1]'],
 }; // prettier-ignore
 
-describe('without allowPrivateNetwork', () => {
+describe('a client without `allowPrivateNetwork`', () => {
   const closing: (() => Promise<void>)[] = [];
 
   afterEach(async () => {
@@ -71,7 +71,7 @@ describe('without allowPrivateNetwork', () => {
     return { client, receiver };
   }
 
-  describe.each(Object.entries(PRIVATE_HOSTS))('in a URL, what is %s is refused:', (_, hosts) => {
+  describe.each(Object.entries(PRIVATE_HOSTS))('refuses hosts in a URL that are %s:', (_, hosts) => {
     it.each(hosts)('%s, at start and without a connection', async (host) => {
       const { client, receiver } = await setUp([[]]);
       for (const url of [`http://${host}:${receiver.port}/`, `https://${host}:${receiver.port}/`]) {
@@ -87,13 +87,13 @@ describe('without allowPrivateNetwork', () => {
     ['a private address beside a public one', [PUBLIC, LOOPBACK]],
     ['a private address in IPv6 form', [{ address: '::ffff:127.0.0.1', family: 6 }]],
     ['no address', []],
-  ])('a name that resolves to %s is refused without a connection', async (_, answer) => {
+  ])('refuses a name that resolves to %s, without a connection', async (_, answer) => {
     const { client, receiver } = await setUp([answer]);
     expect(await post(client, `http://rebind.test:${receiver.port}/`)).toBe('ADDRESS_REFUSED');
     expect(receiver.connections).toBe(0);
   });
 
-  it('a name that was public when it was first asked is judged again at the next connection', async () => {
+  it('checks a name again at the next connection if it was public at first', async () => {
     const controller = new AbortController();
     const asked: string[] = [];
     const client = new WebhookClient({
@@ -115,13 +115,13 @@ describe('without allowPrivateNetwork', () => {
     expect(receiver.connections).toBe(0);
   });
 
-  it('the real resolver’s answer for localhost is refused as well', async () => {
+  it('refuses the real resolver’s answer for localhost as well', async () => {
     const client = new WebhookClient({ connections: 1, allowPrivateNetwork: false });
     closing.push(() => client.close());
     expect(await post(client, 'http://localhost:9/')).toBe('ADDRESS_REFUSED');
   });
 
-  it('the same is delivered with it', async () => {
+  it('delivers to the same receivers if the option is set', async () => {
     const { client, receiver } = await setUp([[LOOPBACK]], true);
     expect(await post(client, `http://rebind.test:${receiver.port}/`)).toBe(200);
     expect(await post(client, receiver.url())).toBe(200);

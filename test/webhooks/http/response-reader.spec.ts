@@ -7,13 +7,13 @@ import { postWebhook } from '../../support/post-webhook.js';
 
 const ANSWER = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
 
-/** A head of this many bytes, of the smallest headers that there are. */
+/** Returns a head of this many bytes that consists of the smallest possible headers. */
 function headOf(bytes: number): string {
   const start = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n';
   return `${start}${'a:b\r\n'.repeat(Math.floor((bytes - start.length - 2) / 5))}\r\n`;
 }
 
-describe('reading what a receiver answers', () => {
+describe('the response reader', () => {
   let client: WebhookClient;
   let server: Server;
   let requests: number;
@@ -62,7 +62,7 @@ describe('reading what a receiver answers', () => {
     };
   }
 
-  it('uses each connection once where bytes come after an answer, while the next request is on its way', async () => {
+  it('uses each connection once if bytes follow an answer while the next request is under way', async () => {
     const used = new Set<Socket>();
     respond = (socket) => {
       const late = used.has(socket) ? 'OK' : '';
@@ -89,7 +89,7 @@ describe('reading what a receiver answers', () => {
       'blank lines and announcements of nearly 16 KiB',
       ['\r\n'.repeat(4_000), `HTTP/1.1 103 E\r\nA: ${'b'.repeat(8_000)}\r\n\r\n${ANSWER}`],
     ],
-  ])('takes the answer after %s, and uses the connection again', async (_, parts) => {
+  ])('accepts the answer after %s, and uses the connection again', async (_, parts) => {
     answerIn(parts);
     expect(await post()).toBe(200);
     expect(await post()).toBe(200);
@@ -109,18 +109,18 @@ describe('reading what a receiver answers', () => {
     ['the start of another protocol, and nothing more', 'INVALID_RESPONSE', ['22']],
     ['a switch of protocols', 'CONNECTION_CLOSED', ['HTTP/1.1 101 S\r\nConnection: upgrade\r\nUpgrade: h2c\r\n\r\n']],
     ['a head of one byte over 16 KiB', 'HEADERS_TOO_LARGE', [`${headOf(16 * 1024).slice(0, -4)}${'c'.repeat(16)}\r\n\r\n`]],
-  ])('takes %s for a failure: %s', async (_, code, parts) => {
+  ])('treats %s as a failure: %s', async (_, code, parts) => {
     answerIn(parts);
     expect(await post()).toBe(code);
     expect(requests).toBe(1);
   }); // prettier-ignore
 
-  it('takes a head of nearly 16 KiB', async () => {
+  it('accepts a head of nearly 16 KiB', async () => {
     answerIn([headOf(16 * 1024)]);
     expect(await post()).toBe(200);
   });
 
-  it('counts the announcements of each answer by itself', async () => {
+  it('counts the informational responses of each answer separately', async () => {
     answerIn([`${'HTTP/1.1 100 Continue\r\n\r\n'.repeat(15)}${ANSWER}`]);
     for (let n = 0; n < 3; n++) expect(await post()).toBe(200);
     expect(connections).toBe(1);
@@ -130,7 +130,7 @@ describe('reading what a receiver answers', () => {
     ['a head of 63 KB', 'HEADERS_TOO_LARGE', headOf(63 * 1024)],
     ['a head of 63 KB after an announcement', 'HEADERS_TOO_LARGE', `HTTP/1.1 103 E\r\n\r\n${headOf(63 * 1024)}`],
     ['trailers of 63 KB', 200, `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n${'a:b\r\n'.repeat(12_600)}\r\n`],
-  ])('spends hardly any time on %s', async (_, came, answer) => {
+  ])('spends hardly any CPU time on %s', async (_, came, answer) => {
     answerIn([ANSWER]);
     await post();
     respond = (socket) => socket.write(answer);
@@ -141,7 +141,7 @@ describe('reading what a receiver answers', () => {
       const { user, system } = process.cpuUsage(before);
       spent.push((user + system) / 1_000);
     }
-    // Well over 100 ms each where the HTTP client gets to see all of it.
+    // Each would take well over 100 ms if the HTTP client read all of it.
     expect(Math.min(...spent)).toBeLessThan(60);
   }); // prettier-ignore
 });

@@ -5,8 +5,8 @@ import { HostResolver } from '../../../src/webhooks/http/host-resolver.js';
 import { LOOKUP_TIME } from '../../../src/webhooks/http/dns-client.js';
 
 /**
- * A DNS server in a thread of its own, which says when it is asked for IPv4 addresses, and answers all questions but those
- * for a silent name.
+ * A DNS server in a thread of its own. It reports questions about IPv4 addresses, and answers all questions except
+ * those about a silent name.
  */
 const PROGRAM = `
   const { parentPort } = require('node:worker_threads');
@@ -24,7 +24,7 @@ const PROGRAM = `
   });
   socket.bind(0, '127.0.0.1', () => parentPort.postMessage(socket.address().port));`;
 
-describe('a process that stands still while it looks a name up', () => {
+describe('a process that stands still while it looks up a name', () => {
   const closing: (() => unknown)[] = [];
 
   afterEach(async () => {
@@ -51,13 +51,13 @@ describe('a process that stands still while it looks a name up', () => {
     return { server, find };
   }
 
-  /** For longer than a look-up may take. */
+  /** Stands still for longer than a look-up may take. */
   function standStill(): void {
     const end = performance.now() + LOOKUP_TIME + 300;
     while (performance.now() < end);
   }
 
-  it('knows its addresses afterwards', async () => {
+  it('gets the addresses afterwards', async () => {
     const { server, find } = await setUp();
     const found = find('hooks.test');
     await once(server, 'message');

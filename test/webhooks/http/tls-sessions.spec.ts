@@ -17,7 +17,7 @@ let folder: string;
 let server: ChildProcess;
 const sockets: TLSSocket[] = [];
 
-/** Unlike a server of Node, that of OpenSSL renews the session of each socket that resumes one. */
+/** Unlike a Node server, an OpenSSL server renews the session of each socket that resumes one. */
 beforeAll(async () => {
   port = await freePort();
   folder = mkdtempSync(join(tmpdir(), 'tls-sessions-'));
@@ -43,13 +43,13 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** Lets time pass for whoever asks for it. */
+/** Sets the clock forward. */
 function pass(milliseconds: number): void {
   const now = performance.now();
   jest.spyOn(performance, 'now').mockReturnValue(now + milliseconds);
 }
 
-/** Connects, with the session that is kept, if there is one. */
+/** Connects with the stored session, if there is one. */
 async function open(sessions: TlsSessions): Promise<TLSSocket> {
   const offered = sessions.find('receiver');
   const socket = connect({ host: '127.0.0.1', port, ca, ...(offered && { session: offered.ticket }) });
@@ -60,7 +60,7 @@ async function open(sessions: TlsSessions): Promise<TLSSocket> {
   return socket;
 }
 
-/** Opens and closes a socket. Returns the sessions, with what it left. */
+/** Opens and closes a socket. Returns the sessions, with the session that the socket left. */
 async function afterOne(): Promise<TlsSessions> {
   const sessions = new TlsSessions();
   const socket = await open(sessions);
@@ -70,7 +70,7 @@ async function afterOne(): Promise<TlsSessions> {
 }
 
 describe('a TLS session', () => {
-  it('is resumed for ten minutes from the check of the certificate, though its ticket is renewed', async () => {
+  it('is resumed for ten minutes after the certificate was checked, even if its ticket is renewed', async () => {
     const sessions = await afterOne();
     pass(TEN_MINUTES - 60_000);
     const resumed = await open(sessions);
@@ -81,7 +81,7 @@ describe('a TLS session', () => {
     expect(sessions.find('receiver')).toBeUndefined();
   });
 
-  it('is not kept where its ticket is renewed after that time', async () => {
+  it('is not kept if its ticket is renewed after that time', async () => {
     const sessions = await afterOne();
     const resumed = await open(sessions);
     pass(TEN_MINUTES);

@@ -9,16 +9,16 @@ import { Stage } from '../../support/stage.js';
 import { until } from '../../support/until.js';
 import { webhooksDestination } from '../../support/webhooks-destination.js';
 
-/** How many names are asked for at once. */
+/** Number of names that are looked up at once. */
 const LOOKUPS = 256;
 
-/** Enough failures to hold a URL to be down. */
+/** Enough failures for a URL to count as down. */
 const MESSAGES = 6;
 
 /** Shorter than a look-up waits for its turn, in milliseconds. */
 const TIMEOUT = 1_000;
 
-describe('a receiver whose name waits until others were looked up', () => {
+describe('a receiver whose name waits for other look-ups', () => {
   const stage = new Stage();
   const closing: (() => unknown)[] = [];
 
@@ -27,9 +27,9 @@ describe('a receiver whose name waits until others were looked up', () => {
   });
 
   /**
-   * Delivers messages to it, and says what came of them and what was told of its URL.
+   * Delivers messages to the receiver. Resolves to the outcomes of the messages, and the reports about its URL.
    *
-   * @param others milliseconds that the look-ups before its own take
+   * @param others milliseconds that the earlier look-ups take
    */
   async function deliver(others: number, answer: Answer): Promise<unknown[]> {
     const receiver = await stage.receiver({ answer: [answer] });
@@ -50,7 +50,7 @@ describe('a receiver whose name waits until others were looked up', () => {
     );
     for (let n = 0; n < LOOKUPS; n++) {
       lookup(`other-${n}.test`, { all: true }, () => undefined);
-      // All at once, their questions would not fit into the socket of the server.
+      // If sent all at once, the questions would not fit into the socket of the server.
       if (n % 32 === 31) await until(() => (dns.asked(`other-${n}.test`) < 2 ? undefined : true));
     }
 
@@ -75,11 +75,11 @@ describe('a receiver whose name waits until others were looked up', () => {
     return [...new Set(outcomes.map(({ status, error }) => status ?? error)), ...said];
   }
 
-  it('gets its messages, although the wait is longer than its timeout', async () => {
+  it('gets its messages even if the wait is longer than its timeout', async () => {
     expect(await deliver(1_500, 200)).toEqual([200]);
   });
 
-  it('is not held to be down if its turn does not come', async () => {
+  it('does not count as down if its turn does not come', async () => {
     expect(await deliver(10_000, 200)).toEqual(['DNS_BUSY']);
   });
 
@@ -88,11 +88,11 @@ describe('a receiver whose name waits until others were looked up', () => {
     expect(await deliver(700, late)).toEqual([200]);
   });
 
-  it('is held to be down if it does not answer within that', async () => {
+  it('counts as down if it does not answer within the timeout', async () => {
     expect(await deliver(700, () => undefined)).toEqual(['TIMEOUT', 'down']);
   });
 
-  it('has no more time than its timeout where one look-up follows another', async () => {
+  it('has no more time than its timeout if one look-up follows another', async () => {
     const dns = await stage.add(DnsServer.start(() => ({ addresses: [], after: 0.8 * TIMEOUT })));
     const systemLookup = (): Promise<never> => new Promise(() => undefined);
     const resolver = new HostResolver({ servers: [dns.address], systemLookup });
@@ -112,7 +112,7 @@ describe('a receiver whose name waits until others were looked up', () => {
       ]);
     };
     let result = await resultOf('hooks.test');
-    // Where this process stands still at that moment, the receiver has more time.
+    // If this process stands still at that moment, the receiver has more time.
     if (result === 'later') result = await resultOf('other.test');
     expect(result).toMatchObject({ outcomes: [{ error: 'TIMEOUT' }] });
   });

@@ -11,19 +11,19 @@ import { postWebhook } from '../../support/post-webhook.js';
 import { Receiver, type Answer, type ReceiverOptions } from '../../support/receiver.js';
 import { until } from '../../support/until.js';
 
-/** What a response came to, in one word. */
+/** Returns the result of a request in one word. */
 function result(response: WebhookResponse | undefined): number | string {
   if (response === undefined) return 'aborted';
   return response.error === undefined ? response.status : webhookErrorCode(response.error);
 }
 
-/** The kept part of the body, which only a response with a status has. */
+/** Returns the kept part of the body, which only a response with a status has. */
 function bodyOf(response: WebhookResponse | undefined): Buffer {
   if (response?.error !== undefined || response === undefined) throw new Error('There was no response.');
   return response.body;
 }
 
-/** A receiver in a thread of its own, which says when a request has come and answers it after a while. */
+/** Starts a receiver in a thread of its own, which reports each request and answers after this many milliseconds. */
 async function receiveInWorker(delay: number): Promise<{ port: number; worker: Worker }> {
   const program = `
     const { parentPort } = require('node:worker_threads');
@@ -66,7 +66,7 @@ describe('a webhook client', () => {
     return postWebhook(through, url, { headers: ['X-Env', 'test'], signal, ...request });
   }
 
-  it('posts the bytes and headers as they are, to the path and query of the URL', async () => {
+  it('posts the given bytes and headers, to the path and query of the URL', async () => {
     const receiver = await receive({ answer: [{ status: 202, body: 'accepted' }] });
     const body = Buffer.from('{"name":"Zoë 🚀"}');
     const response = await post(receiver.url('/hook%20s?a=b&c#part'), { body });
@@ -77,14 +77,14 @@ describe('a webhook client', () => {
     ]);
   });
 
-  it('keeps connections alive, and opens no more than its limit to an origin', async () => {
+  it('keeps connections alive, and opens a limited number of connections to an origin', async () => {
     const receiver = await receive();
     const responses = await Promise.all(Array.from({ length: 100 }, () => post(receiver.url())));
     expect(responses.map(result)).toEqual(Array.from({ length: 100 }, () => 200));
     expect(receiver.connections).toBe(4);
   });
 
-  it('closes the idle connection that was used longest ago when there are too many to all origins', async () => {
+  it('closes the least recently used idle connection if there are too many over all origins', async () => {
     const frugal = new WebhookClient({ connections: 4, idleConnections: 2, allowPrivateNetwork: true });
     closing.push(() => frugal.close());
     const receivers = [await receive(), await receive(), await receive()];
@@ -115,7 +115,7 @@ describe('a webhook client', () => {
     expect(new Set(receiver.requests.map(({ headers }) => headers.host)).size).toBe(1_000);
   });
 
-  describe('takes for no response in time', () => {
+  describe('reports a timeout', () => {
     const timeout = 200;
 
     it.each<[string, Answer]>([
@@ -127,12 +127,12 @@ describe('a webhook client', () => {
         socket.on('close', () => { clearInterval(drip); });
       }],
       ['an announcement without a response', (response) => { response.writeEarlyHints({ link: '</a>; rel=preload' }); }],
-    ])('%s', async (_, answer) => {
+    ])('for %s', async (_, answer) => {
       const receiver = await receive({ answer: [answer] });
       expect(result(await post(receiver.url(), { timeout }))).toBe('TIMEOUT');
     }); // prettier-ignore
 
-    it('a TLS handshake that stalls, and ends its socket', async () => {
+    it('for a TLS handshake that stalls, and closes its socket', async () => {
       let onClose: (() => void) | undefined;
       const closed = new Promise<void>((resolve) => (onClose = resolve));
       const server = createServer((socket) => {
@@ -148,11 +148,11 @@ describe('a webhook client', () => {
       const address = server.address();
       if (typeof address !== 'object' || address === null) throw new Error('The server is not listening.');
       expect(result(await post(`https://127.0.0.1:${address.port}/`, { timeout }))).toBe('TIMEOUT');
-      // Long before any connect timeout: otherwise the test would wait here for the socket.
+      // Long before any connect timeout, or the test would wait here for the socket.
       await closed;
     }, 5_000);
 
-    it('and counts from when a connection is free, so that load is no timeout', async () => {
+    it('that counts from when a connection is free, so that load causes no timeout', async () => {
       const busy = new WebhookClient({ connections: 1, allowPrivateNetwork: true });
       closing.push(() => busy.close());
       const receiver = await receive({ answer: [() => undefined, 200] });
@@ -163,7 +163,7 @@ describe('a webhook client', () => {
       expect([first, second].map(result)).toEqual(['TIMEOUT', 200]);
     });
 
-    it('and takes no stall of the process for a slow receiver', async () => {
+    it('but not for a receiver that answers while the process stands still', async () => {
       const { port, worker } = await receiveInWorker(100);
       closing.push(() => worker.terminate());
       const posted = post(`http://127.0.0.1:${port}/`, { timeout: 3_000 });
@@ -173,7 +173,7 @@ describe('a webhook client', () => {
       expect(result(await posted)).toBe(200);
     });
 
-    it('and takes no stall of the process for a receiver that is slow to connect to, which gets the request once', async () => {
+    it('but not for a connection made while the process stands still, which sends the request once', async () => {
       const { port, worker } = await receiveInWorker(0);
       closing.push(() => worker.terminate());
       let requests = 0;
@@ -182,7 +182,7 @@ describe('a webhook client', () => {
       const end = performance.now() + 3_500;
       while (performance.now() < end);
       expect(result(await posted)).toBe(200);
-      // The receiver tells of it on another way than its answer.
+      // The receiver reports requests on another channel than its answer.
       await until(() => requests > 0 || undefined);
       expect(requests).toBe(1);
     });
@@ -195,7 +195,7 @@ describe('a webhook client', () => {
     });
   });
 
-  describe('decides by the status, and is not changed by', () => {
+  describe('reports the status in spite of', () => {
     it.each<[string, Answer]>([
       ['a body that never ends', (response) => { response.writeHead(200).write('kept'); }],
       ['a body that drips', (response, socket) => {
@@ -220,7 +220,7 @@ describe('a webhook client', () => {
       expect(result(await post(receiver.url()))).toBe(204);
     }); // prettier-ignore
 
-    it('an endless body, of which it keeps 1 KiB and soon reads no more', async () => {
+    it('an endless body, of which it keeps 1 KiB and soon stops reading', async () => {
       let closed: Promise<unknown> = Promise.resolve();
       let sent = 0;
       const receiver = await receive({
@@ -240,7 +240,7 @@ describe('a webhook client', () => {
       expect(result(response)).toBe(200);
       expect(bodyOf(response)).toEqual(Buffer.alloc(1024, 'x'));
       await closed;
-      // What the sockets buffer on the way, and no more.
+      // No more than the sockets buffer on the way.
       expect(sent).toBeLessThan(16 * 1024 * 1024);
     });
   });
@@ -258,7 +258,7 @@ describe('a webhook client', () => {
     expect(target.connections).toBe(0);
   });
 
-  it('skips announcements before the response', async () => {
+  it('skips informational responses before the response', async () => {
     const answer: Answer = (response) => {
       response.writeEarlyHints({ link: '</a>; rel=preload' });
       response.writeHead(503, { 'retry-after': '7' }).end();
@@ -267,7 +267,7 @@ describe('a webhook client', () => {
     expect(await post(receiver.url())).toMatchObject({ status: 503, retryAfter: '7' });
   });
 
-  it('never decompresses, so that a bomb does not go off', async () => {
+  it('never decompresses a body, so that a decompression bomb is harmless', async () => {
     const body = gzipSync(Buffer.alloc(64 * 1024 * 1024));
     const receiver = await receive({
       answer: [{ status: 200, headers: { 'content-encoding': 'gzip' }, body }],
@@ -288,7 +288,7 @@ describe('a webhook client', () => {
     ['an upgrade', 'CONNECTION_CLOSED', (_response, socket) => {
       socket.end('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n');
     }],
-  ])('reports %s as %s, tried once', async (_, code, answer) => {
+  ])('reports %s as %s after one attempt', async (_, code, answer) => {
     const receiver = await receive({ answer: [answer] });
     expect(result(await post(receiver.url()))).toBe(code);
     expect(receiver.requests).toHaveLength(1);
@@ -306,7 +306,7 @@ describe('a webhook client', () => {
     });
     const address = server.address();
     if (typeof address !== 'object' || address === null) throw new Error('The server is not listening.');
-    // Which of the two is up to whether the request was on its way.
+    // Which of the two depends on whether the request was under way.
     const { port } = address;
     expect(['CONNECTION_CLOSED', 'ECONNRESET']).toContain(result(await post(`http://127.0.0.1:${port}/`)));
   });
@@ -327,11 +327,11 @@ describe('a webhook client', () => {
     expect(result(await post('http://nowhere.invalid/', {}, lost))).toBe('DNS_FAILED');
   });
 
-  describe('finding a kept connection dead', () => {
+  describe('if a kept connection is dead', () => {
     it.each<[string, string, Answer]>([
       ['reset', 'ECONNRESET', (_response, socket) => { socket.resetAndDestroy(); }],
       ['closed', 'CONNECTION_CLOSED', (_response, socket) => { socket.end(); }],
-    ])('(%s) tries once more, on a new one', async (_, code, die) => {
+    ])('tries once more on a new connection (%s)', async (_, code, die) => {
       const receiver = await receive({
         answer: (request, index) => (request.connection === 0 && index > 0 ? die : 200),
       });
@@ -345,7 +345,7 @@ describe('a webhook client', () => {
       expect(mortal.requests.map(({ connection }) => connection)).toEqual([0, 0, 1]);
     }); // prettier-ignore
 
-    it('does not try again once a byte of the response was there', async () => {
+    it('does not try again if a byte of the response had arrived', async () => {
       const die: Answer = (_response, socket) => { socket.end('HTTP/1.1 2'); }; // prettier-ignore
       const receiver = await receive({ answer: [200, die] });
       expect(result(await post(receiver.url()))).toBe(200);
@@ -353,7 +353,7 @@ describe('a webhook client', () => {
       expect(receiver.requests).toHaveLength(2);
     });
 
-    it('does not begin a new deadline', async () => {
+    it('does not start a new timeout', async () => {
       const receiver = await receive({
         answer: (request, index) =>
           request.connection > 0 ? () => undefined : index > 0 ? (_response, socket) => { socket.end(); } : 200,
@@ -364,7 +364,7 @@ describe('a webhook client', () => {
     });
   });
 
-  it('ends what a signal aborts, sent or waiting, and nothing else', async () => {
+  it('ends requests that a signal aborts, sent or waiting, and no others', async () => {
     const single = new WebhookClient({ connections: 1, allowPrivateNetwork: true });
     closing.push(() => single.close());
     const receiver = await receive({ answer: [() => undefined, 200] });
@@ -383,7 +383,7 @@ describe('a webhook client', () => {
     expect(receiver.requests).toHaveLength(2);
   });
 
-  it('keeps the status of what a signal aborts while the body is still to come, unless that counts', async () => {
+  it('keeps the status if a signal aborts during the body, unless the body is read', async () => {
     const head: Answer = (_response, socket) => {
       socket.write('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n');
     };
@@ -414,7 +414,7 @@ describe('a webhook client', () => {
     expect(receiver.connections).toBe(1);
   });
 
-  it('ends what is in flight when it is closed, and sends nothing afterwards', async () => {
+  it('ends requests in flight when it is closed, and sends nothing afterwards', async () => {
     const receiver = await receive({ answer: [() => undefined] });
     const sent = Promise.all(Array.from({ length: 10 }, () => post(receiver.url())));
     await receiver.received(4);

@@ -24,7 +24,7 @@ describe('Retry-After', () => {
     },
   );
 
-  it('of an absurd length stays a finite number', () => {
+  it('of an absurd length is a finite number', () => {
     expect(parseRetryAfter('9'.repeat(400), NOW)).toBe(Number.MAX_SAFE_INTEGER);
   });
 });

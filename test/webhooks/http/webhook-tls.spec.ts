@@ -24,7 +24,7 @@ const BAD = [
   ['wrongHost', 'TLS_WRONG_HOST'],
 ] as const;
 
-/** A program that posts to the URL in its argument and prints what came of it. */
+/** A program that posts to the URL in its argument and prints the result. */
 const PROGRAM = `
 import { WebhookClient } from './webhooks/http/webhook-client.js';
 const client = new WebhookClient({ connections: 1, allowPrivateNetwork: true });
@@ -37,7 +37,7 @@ console.log(response.error?.code ?? response.status);
 await client.close();
 `;
 
-/** A receiver in a thread of its own. It says when a connection is made and when a request has come. */
+/** Starts a receiver in a thread of its own, which reports each connection and each request. */
 async function receiveInWorker(tls: KeyPair): Promise<{ port: number; worker: Worker }> {
   const program = `
     const { parentPort, workerData } = require('node:worker_threads');
@@ -52,7 +52,7 @@ async function receiveInWorker(tls: KeyPair): Promise<{ port: number; worker: Wo
   return { port, worker };
 }
 
-describe('over TLS', () => {
+describe('a webhook client over TLS', () => {
   let certificates: Certificates;
   let folder: string;
   const closing: (() => Promise<void>)[] = [];
@@ -90,7 +90,7 @@ describe('over TLS', () => {
     expect(await post(`https://localhost:${receiver.port}/`)).toBe(200);
   });
 
-  it('takes no stall of the process during the handshake for a slow receiver, which gets the request once', async () => {
+  it('does not mistake a stall of the process during the handshake for a slow receiver, and sends the request once', async () => {
     const { port, worker } = await receiveInWorker(certificates.good);
     closing.push(async () => {
       await worker.terminate();
@@ -102,7 +102,7 @@ describe('over TLS', () => {
     const end = performance.now() + 3_500;
     while (performance.now() < end);
     expect(await posted).toBe(200);
-    // The receiver tells of it on another way than its answer.
+    // The receiver reports requests on another channel than its answer.
     await until(() => requests > 0 || undefined);
     expect(requests).toBe(1);
   });
@@ -114,7 +114,7 @@ describe('over TLS', () => {
   });
 
   it.each(['localhost', 'localhost.'])(
-    'asks %s for the name without a full stop, and for HTTP/1.1',
+    'asks %s for the name without a trailing dot, and for HTTP/1.1',
     async (host) => {
       const names: string[] = [];
       const receiver = await receive({
@@ -129,27 +129,24 @@ describe('over TLS', () => {
     },
   );
 
-  it.each(['TLSv1.2', 'TLSv1.3'] as const)(
-    'resumes the session of a socket that was closed (%s)',
-    async (version) => {
-      const resumed: boolean[] = [];
-      const receiver = await Receiver.start({
-        tls: { ...certificates.good, minVersion: version, maxVersion: version },
-        answer: () => (response, socket) => {
-          resumed.push(socket instanceof TLSSocket && socket.isSessionReused());
-          response.writeHead(200, { connection: 'close' }).end();
-        },
-      });
-      closing.push(() => receiver.close());
-      const client = new WebhookClient({ connections: 1, allowPrivateNetwork: true, ca: certificates.ca });
-      closing.push(() => client.close());
-      for (let n = 0; n < 4; n++) await postWebhook(client, receiver.url());
-      expect(receiver.connections).toBe(4);
-      expect(resumed).toEqual([false, true, true, true]);
-    },
-  );
+  it.each(['TLSv1.2', 'TLSv1.3'] as const)('resumes the session of a closed socket (%s)', async (version) => {
+    const resumed: boolean[] = [];
+    const receiver = await Receiver.start({
+      tls: { ...certificates.good, minVersion: version, maxVersion: version },
+      answer: () => (response, socket) => {
+        resumed.push(socket instanceof TLSSocket && socket.isSessionReused());
+        response.writeHead(200, { connection: 'close' }).end();
+      },
+    });
+    closing.push(() => receiver.close());
+    const client = new WebhookClient({ connections: 1, allowPrivateNetwork: true, ca: certificates.ca });
+    closing.push(() => client.close());
+    for (let n = 0; n < 4; n++) await postWebhook(client, receiver.url());
+    expect(receiver.connections).toBe(4);
+    expect(resumed).toEqual([false, true, true, true]);
+  });
 
-  it('connects without a session to a receiver that breaks off the handshake where one is offered', async () => {
+  it('connects without a session to a receiver that breaks off handshakes which offer one', async () => {
     const server = createServer(
       { ...certificates.good, maxVersion: 'TLSv1.2', secureOptions: constants.SSL_OP_NO_TICKET },
       (_request, response) => response.writeHead(200, { connection: 'close' }).end(),
@@ -160,7 +157,7 @@ describe('over TLS', () => {
       known.add(id.toString('hex'));
       done();
     });
-    // A handshake that offers no session has an id that was made up: RFC 8446, appendix D.4.
+    // A handshake that offers no session has a made-up session id: RFC 8446, appendix D.4.
     server.on('resumeSession', (id: Buffer, done: (error: Error | null, data: null) => void) => {
       const isOffered = known.has(id.toString('hex'));
       if (isOffered) offers++;
@@ -216,7 +213,9 @@ async function run(folder: string, url: string, env: Record<string, string>): Pr
   return stdout.trim();
 }
 
-/** Compiles what the program imports: the environment is read by Node itself, so a process of its own is needed. */
+/**
+ * Compiles the modules that the program imports. Node itself reads the environment, so a process of its own is needed.
+ */
 function compile(): string {
   const folder = mkdtempSync(join(tmpdir(), 'webhook-client-'));
   writeFileSync(join(folder, 'package.json'), '{"type":"module"}');

@@ -89,7 +89,7 @@ const ODD_KEYS = fc.oneof(
   ODD_STRINGS,
 );
 
-/** Objects as an application may give them: odd keys in any order, at any depth, `__proto__` as a key. */
+/** Objects that an application may pass: odd keys in any order, at any depth, and `__proto__` as a key. */
 const { object: ODD_OBJECTS } = fc.letrec<{ value: unknown; object: JsonObject }>((tie) => ({
   value: fc.oneof(
     { depthSize: 'small', withCrossShrink: true },
@@ -116,7 +116,7 @@ describe('webhookBody', () => {
     expect(serialized(message)).toBe(json);
   });
 
-  it('sends what an instance of a class holds', () => {
+  it('sends the fields of a class instance', () => {
     class Basket {
       readonly total = 39.95;
       readonly at = new Date(0);
@@ -125,7 +125,7 @@ describe('webhookBody', () => {
     expect(serialized(message)).toContain('"properties":{"total":39.95,"at":"1970-01-01T00:00:00.000Z"}');
   });
 
-  it('survives being parsed and serialised again, whatever the properties and the context', () => {
+  it('is unchanged by parsing and serializing it again, whatever the properties and the context', () => {
     fc.assert(
       fc.property(ODD_OBJECTS, ODD_OBJECTS, ODD_OBJECTS, (properties, context, baseContext) => {
         const json = serialized(
@@ -136,7 +136,7 @@ describe('webhookBody', () => {
     );
   });
 
-  it('survives it where the traits and the properties of a page name the same keys', () => {
+  it('is unchanged by this even if the traits and the properties of a page have the same keys', () => {
     fc.assert(
       fc.property(ODD_OBJECTS, ODD_OBJECTS, (traits, properties) => {
         const json = serialized(createMessage('page', { userId: 'u1', traits, properties }, {}));
@@ -145,7 +145,7 @@ describe('webhookBody', () => {
     );
   });
 
-  it('holds the properties as JSON gives them, every key of them, where their texts are well-formed', () => {
+  it('holds every key of the properties as JSON does if their texts are well-formed', () => {
     fc.assert(
       fc.property(ODD_OBJECTS, (properties) => {
         fc.pre(!/\\ud[89a-f]/.test(JSON.stringify(properties)));

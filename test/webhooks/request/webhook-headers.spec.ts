@@ -4,7 +4,7 @@ import { WebhookHeaders } from '../../../src/webhooks/request/webhook-headers.js
 const BODY = Buffer.from('{"cool":true}');
 
 describe('the headers of a request', () => {
-  it('are the customer’s, then ours', () => {
+  it('are those of the application, followed by those of this package', () => {
     expect(new WebhookHeaders({ 'X-Env': 'prod' }, 'abc123').for('m-1', BODY)).toEqual([
       ...['X-Env', 'prod'],
       ...['User-Agent', 'NestAnalytics/1.0'],
@@ -15,15 +15,15 @@ describe('the headers of a request', () => {
     ]);
   });
 
-  it('name the message without a full stop, which would separate what is signed', () => {
+  it('name the message without a full stop, which is the separator in signatures', () => {
     expect(new WebhookHeaders({}, undefined).for('a.b~c.~2E', BODY)).toContain('a~2Eb~7Ec~2E~7E2E');
   });
 
-  it('hold no signature without a shared secret', () => {
+  it('contain no signature without a shared secret', () => {
     expect(new WebhookHeaders({}, undefined).for('m-1', BODY)).not.toContain('X-Signature');
   });
 
-  it('are never replaced by a customer’s of the same name', () => {
+  it('are never replaced by headers of the application with the same name', () => {
     const forged = {
       'user-agent': 'forged',
       'CONTENT-TYPE': 'forged',

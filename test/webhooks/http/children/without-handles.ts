@@ -5,12 +5,12 @@ import { WebhookClient } from '../../../../src/webhooks/http/webhook-client.js';
 import { deliverOne } from '../../../support/deliver-one.js';
 import { webhooksDestination } from '../../../support/webhooks-destination.js';
 
-/** Enough to open a breaker. */
+/** Enough failed attempts to open a breaker. */
 const ATTEMPTS = 8;
 
 /**
- * Delivers to a URL while this process has no file handle left, and again when it has. Says what came of each attempt, and
- * what was told of the URL.
+ * Delivers to a URL while this process has no file handle left, and again when it has. Prints the outcome of each
+ * attempt and the reports about the URL.
  */
 const [, , url = '', dnsServer = ''] = process.argv;
 const said: string[] = [];
