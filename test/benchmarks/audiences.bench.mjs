@@ -12,12 +12,12 @@ import { report } from './support/report.mjs';
 import { reportTargets, target } from './support/targets.mjs';
 
 /**
- * Syncs an audience that nobody delivers from: all members at first, then one in a hundred replaced, then
- * none, and lists them. Each case runs in a process of its own. Tells the peak memory, and the longest time
- * that no timer could fire: every handler of the application waits for as long.
+ * Syncs an audience whose messages stay in the queue: first all members, then with one in a hundred replaced, then
+ * without a change. At the end, it lists the members. Each case runs in a process of its own. Reports the peak memory,
+ * and the longest time in which no timer could fire: every handler of the application waits for as long.
  *
- * A generator has to get by with a small heap. An array of all users does not fit into one: the collector
- * would stop the process for up to 60 ms to keep below the limit.
+ * A generator has to get by with a small heap. An array of all users does not fit into a small heap: garbage collection
+ * would stop the process for up to 60 ms to stay below the limit.
  */
 const REDIS = process.env.REDIS_URL ?? 'redis://127.0.0.1:6379/15';
 const POSTGRES = process.env.POSTGRES_URL ?? 'postgres://postgres@127.0.0.1:5432/test';
@@ -42,10 +42,10 @@ function* userIds(from, to) {
   for (let n = from; n < to; n++) yield `user-${String(n).padStart(9, '0')}`;
 }
 
-/** Each in one piece, as a driver reads them from a database: the pieces of a template are collected one by one. */
+/** Returns each id in one piece, as a database driver does: the pieces of a template are collected one by one. */
 const listOf = (ids) => JSON.parse(JSON.stringify([...ids]));
 
-/** Before the measured work, so that the collector does not mark in it what the benchmark itself has made. */
+/** Runs before the measured work, so that the collector does not mark the benchmark's own objects in it. */
 const collectGarbage = () => gc();
 
 async function measured(idle, work) {
@@ -73,7 +73,8 @@ async function countMembers(audiences) {
 
 async function measure({ connection, size, isArray }) {
   class App {}
-  // Nobody takes what the syncs send: it all waits. Only this process could deliver from its embedded queue.
+  // Nothing is delivered: nobody listens there, and Redis and PostgreSQL have no worker. An embedded queue needs this
+  // process as its worker, since no other could deliver from it.
   const webhooks = { urls: ['http://127.0.0.1:9/'], allowPrivateNetwork: true, backlogLimit: 10 * MILLION };
   const worker = typeof connection !== 'string';
   Module({ imports: [AnalyticsModule.forRoot({ writeKey: 'bench', connection, webhooks, worker })] })(App);
@@ -86,7 +87,7 @@ async function measure({ connection, size, isArray }) {
   const replaced = size * CHURN;
   const idle = startIdleProcess();
   const users = (from, to) => (isArray ? listOf(userIds(from, to)) : userIds(from, to));
-  // One list at a time, as an application has it.
+  // Holds one list at a time, as an application does.
   let members = users(0, size);
   const first = await measured(idle, () => audiences.sync(NAME, members));
   members = users(replaced, size + replaced);

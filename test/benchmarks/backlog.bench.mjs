@@ -6,11 +6,11 @@ import { startReceiver } from './support/receiver.mjs';
 import { report, show } from './support/report.mjs';
 import { reportTargets, target } from './support/targets.mjs';
 
-/** Memory of a process that delivers from a long queue on Redis, against one with a tenth of it. */
+/** Memory of a process that delivers from a long queue on Redis, compared with a queue of a tenth of the length. */
 const BACKLOGS = [100_000, 1_000_000];
 const DELIVERED = 50_000;
 const RUNS = 3;
-/** Calls between which a producer waits for the queue, so that none is refused. */
+/** Calls after which a producer waits for the queue, so that no call is refused. */
 const CHUNK = 50_000;
 
 async function fill(events) {
@@ -48,7 +48,7 @@ async function measureAll() {
     for (const backlog of BACKLOGS) {
       const runs = [];
       for (let run = 0; run < RUNS; run++) {
-        // What the run before has delivered is filled up again.
+        // Replaces what the previous run delivered.
         await inChild(import.meta.url, { fill: run === 0 ? backlog : DELIVERED });
         runs.push(await inChild(import.meta.url, {}));
       }

@@ -6,11 +6,11 @@ import { report, show } from './support/report.mjs';
 import { startReceiver } from './support/receiver.mjs';
 
 /**
- * Delivery end to end, from the call to the receiver, against a bare HTTP client that signs and posts the same
+ * Delivery end to end, from the call to the receiver, compared with a bare HTTP client that signs and posts the same
  * bytes to the same receiver. Both keep the same number of connections busy all the time. With `--history`,
- * applications with and without a history of deliveries take turns instead, to see what it costs. With `--destinations=1000`,
- * too, nearly every message has an entry there, where one destination has only its last ones written. `--queue=Redis`
- * measures one of the queues.
+ * applications with and without a history of deliveries take turns instead, which shows what the history costs. With
+ * `--destinations=1000` as well, nearly every message has an entry in the history; a single destination writes entries
+ * only for its last messages. `--queue=Redis` measures only that queue.
  */
 const EVENTS = 20_000;
 const RUNS = 25;
@@ -18,7 +18,7 @@ const CONNECTIONS = 64;
 const SECRET = 'secret';
 const TURNS = 15;
 const [, MANY] = process.argv.find((flag) => flag.startsWith('--destinations='))?.split('=') ?? [];
-/** Runs of an application in its turn, beside the one that warms it up. */
+/** Measured runs of an application in its turn. Another run before them warms it up. */
 const RUNS_A_TURN = 2;
 const QUEUES = [
   {
@@ -58,7 +58,7 @@ async function ours(receiver, { analytics, settled }) {
 
 const receiver = await startReceiver();
 const webhook = { urls: receiver.urls, sharedSecret: SECRET, allowPrivateNetwork: true };
-/** Of the sources, if there are many; each has a destination of its own. */
+/** Names of the sources, if there are many. Each source has a destination of its own. */
 const NAMES = Array.from({ length: Number(MANY ?? 0) }, (_, index) => `source-${index}`);
 
 const start = (connection, history = true) =>
@@ -103,7 +103,7 @@ async function againstBareClient() {
   report('Delivery, one process, one URL, flushAt 20', rows);
 }
 
-/** The best of a turn's runs: what disturbs a run only ever makes it slower. */
+/** Resolves to the best figures of a turn's runs: a disturbance only ever makes a run slower. */
 async function turn(connection, history) {
   const app = await start(connection, history);
   const runs = [];
@@ -123,7 +123,7 @@ async function withAndWithoutHistory() {
   for (const { queue, connection } of QUEUES) {
     const turns = [];
     for (let n = 0; n < TURNS; n++) {
-      // Neither is always the first of the two.
+      // The two take turns at going first.
       const first = await turn(connection, n % 2 === 0);
       const second = await turn(connection, n % 2 !== 0);
       const [on, off] = n % 2 === 0 ? [first, second] : [second, first];

@@ -6,20 +6,20 @@ import { report, show, spread } from './support/report.mjs';
 import { startReceiver } from './support/receiver.mjs';
 
 /**
- * The same events spread over ever more destinations, each with a source and an origin of its own, beside a
- * bare HTTP client that signs and posts the same bytes to the same origins over as many connections: in the
- * order in which the events come, by `Pool.request` and by the cheaper `dispatch`, and by `dispatch` in batches for
- * one origin, as the module's queue hands them out. With `--no-history` no history is kept, in which nearly every
+ * The same events, spread over more and more destinations, each with a source and an origin of its own. For comparison,
+ * a bare HTTP client posts the same signed bytes to the same origins over as many connections, in three ways: in the
+ * order of the events with `Pool.request`, in that order with the cheaper `dispatch`, and with `dispatch` in batches
+ * for one origin, as the module's queue hands them out. `--no-history` turns off the history, in which nearly every
  * message to many destinations has an entry.
  */
 const COUNTS = [1, 5, 100, 1_000];
 const EVENTS = 20_000;
 const RUNS = 5;
 const CONNECTIONS = 64;
-/** The module keeps no more idle ones than these over all origins. */
+/** Most idle connections that the module keeps, over all origins. */
 const TOTAL_CONNECTIONS = 2_000;
 const FLUSH_AT = 20;
-/** Messages that the module has in flight with its `concurrency`. */
+/** Messages that the module has in flight with its default `concurrency`. */
 const IN_FLIGHT = 16 * FLUSH_AT;
 const SECRET = 'secret';
 const REDIS_URL = process.env.REDIS_URL ?? 'redis://127.0.0.1:6379/12';
@@ -42,7 +42,7 @@ function startWith(urls, connections) {
   });
 }
 
-/** Rates of some runs, and how many connections the module and the client have opened before the first that counts. */
+/** Resolves to the rates of several runs, and the connections that module and client opened in a run before these. */
 async function measureAt(count) {
   const receiver = await startReceiver({ ports: count });
   const connections = Math.min(CONNECTIONS, TOTAL_CONNECTIONS / count);

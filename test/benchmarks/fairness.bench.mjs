@@ -4,9 +4,8 @@ import { report, show } from './support/report.mjs';
 import { reportTargets, target } from './support/targets.mjs';
 
 /**
- * How long a fresh message to an idle destination is on its way, from the call to its arrival, while others have
- * long lines in front of them. `--waiting=100000` makes the longest of them shorter, `--runs=1`, `--queue=Redis`
- * and `--case=slow` measure less.
+ * How long a fresh message to an idle destination takes from the call to its arrival, while others have long backlogs.
+ * `--waiting=100000` shortens the longest backlog. `--runs=1`, `--queue=Redis` and `--case=slow` measure less.
  */
 const CASES = { slow, down, many, oneOrigin };
 const DESTINATIONS = 20;
@@ -47,7 +46,7 @@ const FIGURES = {
   ofMost: 'of what its sockets allow',
 };
 
-/** The value of `--name=value`; a child has none. */
+/** Returns the value of `--name=value`. A child process has no such arguments. */
 function flag(name) {
   return process.argv.find((argument) => argument.startsWith(`--${name}=`))?.slice(name.length + 3);
 }

@@ -6,12 +6,12 @@ import { ANALYTICS_QUEUE, AnalyticsModule, AnalyticsService, DeliveriesService }
 import { report, show, spread } from './support/report.mjs';
 import { startReceiver } from './support/receiver.mjs';
 
-/** Ten destinations, each with a source of its own, of which two hang, against all ten living. */
+/** Ten destinations, each with a source of its own, two of which hang, compared with ten that all answer. */
 const DESTINATIONS = 10;
 const HANGING = 2;
 const EVENTS = 1_000;
 const RUNS = 3;
-/** Between bursts of 10 events a destination, in milliseconds: less than can be delivered, so that no backlog grows. */
+/** Milliseconds between bursts of 10 events for each destination. Deliveries keep up, so no backlog grows. */
 const PAUSE = 20;
 const CONNECTION = process.env.REDIS_URL ?? 'redis://127.0.0.1:6379/14';
 const FOR_EVER = 2 ** 31 - 1;
@@ -37,14 +37,14 @@ function open(urls, worker) {
   return NestFactory.createApplicationContext(App, { logger: ['error'] });
 }
 
-/** Removes what the run before has left for those that hang. */
+/** Removes what the previous run left for the destinations that hang. */
 async function clear(urls) {
   const app = await open(urls, false);
   await app.get(getQueueToken(ANALYTICS_QUEUE)).obliterate({ force: true });
   await app.close();
 }
 
-/** Resolves to events a second of the living, and the 99th percentile from call to answer in milliseconds. */
+/** Resolves to events a second of those that answer, and their 99th percentile from call to answer in milliseconds. */
 async function run(living, hanging) {
   const urls = [...hanging.urls.slice(0, hanging.hangs), ...living.urls.slice(hanging.hangs)];
   await clear(urls);
@@ -75,7 +75,7 @@ async function run(living, hanging) {
 
 const living = await startReceiver({ ports: DESTINATIONS });
 const hanging = await startReceiver({ ports: DESTINATIONS, delay: FOR_EVER });
-// In the first run, most of the time is the compiler's.
+// The compiler takes most of the time of the first run.
 await run(living, { urls: hanging.urls, hangs: 0 });
 const runs = [];
 for (let round = 0; round < RUNS; round++) {

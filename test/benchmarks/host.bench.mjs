@@ -9,8 +9,8 @@ import { report, show } from './support/report.mjs';
 import { reportTargets, target } from './support/targets.mjs';
 
 /**
- * What the requests of an application notice of this module: the time that a plain handler takes to answer
- * while events are tracked and delivered in the same process, against the same application without it.
+ * How this module affects the requests of an application: the time that a plain handler takes to answer while events
+ * are tracked and delivered in the same process, compared with the same application without the module.
  */
 const RATES = [200, 1_000, 3_000];
 const RUNS = 5;
@@ -18,7 +18,7 @@ const WARM_UP = 2_000;
 const DURATION = 8_000;
 /** Milliseconds that the receiver takes to answer. */
 const RECEIVER_DELAY = 20;
-/** Adds of 200 messages, to see how long each one holds up the event loop. */
+/** How often 200 messages are added, to see how long each addition blocks the event loop. */
 const ADDS = 50;
 const MESSAGES = 200;
 
@@ -42,7 +42,7 @@ async function measureHost(receiver, options, rate) {
   return { median: at(0.5), p99: at(0.99), delivered: (received * 1_000) / DURATION };
 }
 
-/** Leaves nothing in the queue, neither for the next run nor of an earlier one. */
+/** Empties the queue, so that a run finds nothing of an earlier one. */
 async function clear(options) {
   const { stop } = await startAnalytics(options);
   await stop();
@@ -69,7 +69,7 @@ async function hostRows(receiver) {
   return [...runs.values()];
 }
 
-/** The longest turns of the event loop while 200 messages are added at once. */
+/** Resolves to the longest turn of the event loop during each addition of 200 messages, in milliseconds. */
 async function stallsOfAdds(receiver) {
   const { analytics, queue, stop } = await startAnalytics({
     connection: embedded(),

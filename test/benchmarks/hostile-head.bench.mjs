@@ -11,20 +11,20 @@ import { report, show, spread } from './support/report.mjs';
 import { reportTargets, target } from './support/targets.mjs';
 
 /**
- * A host that serves requests of its own while it delivers to ten healthy destinations and one more, which is
- * healthy or answers with a head of 63 KB. A process of its own sends the requests and measures them.
+ * A host that serves requests of its own while it delivers to ten healthy destinations and to another one, which is
+ * either healthy or answers with a head of 63 KB. A separate process sends the requests and measures them.
  */
 const HEALTHY = 10;
 const DURATION = 10_000;
 const RUNS = 3;
-/** Between two events, and between two requests to the host, in milliseconds. */
+/** Milliseconds between two events, and between two requests to the host. */
 const PAUSE = 10;
 const CONNECTION = process.env.REDIS_URL ?? 'redis://127.0.0.1:6379/14';
 const HOSTILE = fileURLToPath(new URL('support/hostile-receiver-server.mjs', import.meta.url));
 
 const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
-/** Milliseconds that each request to the host took. */
+/** Resolves to the milliseconds that each request to the host took. */
 async function request({ url }) {
   const agent = new Agent({ keepAlive: true });
   const latencies = [];
@@ -40,7 +40,7 @@ async function request({ url }) {
   return latencies;
 }
 
-/** The 99th percentile of the host's own requests, in milliseconds. */
+/** Resolves to the 99th percentile of the host's own requests, in milliseconds. */
 async function run(urls) {
   const app = await openApp({
     connection: CONNECTION,

@@ -9,14 +9,14 @@ import { report, show, spread } from './support/report.mjs';
 import { reportTargets, target } from './support/targets.mjs';
 
 /**
- * Calls while the queue hangs: a Redis that takes connections, and never answers. Nothing is warmed up, since
- * nothing can be flushed; an application's first calls are among those that may not be slow.
+ * Calls while the queue hangs: a Redis that accepts connections and never answers. Nothing is warmed up: nothing can be
+ * flushed, and an application's first calls must not be slow either.
  */
 const CALLS = 50_000;
 const RUNS = 3;
 const PACE = { perMillisecond: 20, atOnce: 100 };
 const MEBIBYTE = 2 ** 20;
-/** The default of `maxBufferedBytes` holds all of the calls, the other one less than half of them. */
+/** The default of `maxBufferedBytes`, which holds all of the calls, and a value that holds less than half of them. */
 const BUFFERS = [64 * MEBIBYTE, 8 * MEBIBYTE];
 const SLOW = 1;
 const MEMORY_BESIDE_BUFFER = 100;

@@ -9,15 +9,15 @@ import { report, show } from './support/report.mjs';
 import { startTimedReceiver } from './support/timed-receiver.mjs';
 
 /**
- * How long a message is on its way from `track()` to its receiver, with `flushAt: 1` and a receiver that answers
- * at once, and how long one call takes that waits until its event is safely in the queue. The embedded database
- * writes to the disk, unless it is said that it does not wait for it.
+ * How long a message takes from `track()` to its receiver, with `flushAt: 1` and a receiver that answers at once, and
+ * how long a call takes that waits until its event is safely in the queue. The embedded database syncs to the disk,
+ * except in the row with `durability: 'process'`.
  */
 const RATES = [100, 1_000];
 const RUNS = 3;
 const WARM_UP = 2_000;
 const DURATION = 8_000;
-/** Calls, one after the other, that wait for their event to be in the queue. */
+/** Calls, made one after another, that wait until their event is in the queue. */
 const ACKNOWLEDGED = 500;
 
 const folder = await mkdtemp(join(tmpdir(), 'analytics-latency-'));
@@ -66,7 +66,7 @@ async function rowsOf([queue, connection]) {
   return rows;
 }
 
-/** Milliseconds of each of the calls of a run, the shortest first. */
+/** Resolves to the milliseconds of each call of a run, the shortest first. */
 async function acknowledge(analytics) {
   const times = [];
   for (let call = 0; call < ACKNOWLEDGED; call++) {

@@ -13,8 +13,8 @@ import { report, show } from './support/report.mjs';
 import { startReceiver } from './support/receiver.mjs';
 
 /**
- * Delivery through Redis against the usual Nest way: one BullMQ job an event, whose processor signs it and
- * posts it with HttpService. The same events, in one process, to one URL, over as many connections.
+ * Delivery through Redis, compared with the usual Nest way: one BullMQ job for each event, whose processor signs the
+ * event and posts it with HttpService. Both send the same events in one process to one URL over as many connections.
  */
 const EVENTS = 10_000;
 const RUNS = 5;
@@ -75,7 +75,7 @@ const queue = app.get(getQueueToken('webhooks'));
 await queue.obliterate({ force: true });
 const jobOf = () => ({ name: 'event', data: { url, message: createMessage(randomUUID()) } });
 
-/** A way to send the events, and when its queue has nothing left to do. */
+/** Ways to send the events. `settle` resolves when the queue has nothing left to do. */
 const ways = [
   {
     way: 'this module',
@@ -113,7 +113,7 @@ async function run({ send, settle }) {
 }
 
 const runs = [];
-// In turn, so that a busy moment of the machine is shared by all; the first round warms up.
+// They take turns, so that a busy moment of the machine affects all of them. The first round warms up.
 for (let round = 0; round <= RUNS; round++) {
   const results = [];
   for (const way of ways) results.push(await run(way));

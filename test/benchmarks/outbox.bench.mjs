@@ -5,8 +5,8 @@ import { report, show } from './support/report.mjs';
 import { sharedClock, startTimedReceiver } from './support/timed-receiver.mjs';
 
 /**
- * What a call in a transaction costs beside a plain INSERT of the same bytes by the same driver, how fast the
- * rows get into the queue, and how long it takes from a commit to the receiver.
+ * What a call in a transaction costs, compared with a plain INSERT of the same bytes by the same driver; how fast the
+ * rows get into the queue; and how long an event takes from the commit to the receiver.
  */
 const ROUNDS = 9;
 const TRANSACTIONS = 300;

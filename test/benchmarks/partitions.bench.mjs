@@ -10,9 +10,9 @@ import { report, show } from './support/report.mjs';
 import { reportTargets, target } from './support/targets.mjs';
 
 /**
- * What eight partitions cost on one Redis, against one, in turn; how evenly they spread the work over the
- * masters of a Redis Cluster, which is started for it; and what an event costs Redis, from which follows how many
- * a node can take. Every event goes to one of many destinations.
+ * What eight partitions on one Redis cost, compared with one partition, in turn; how evenly they spread the work over
+ * the masters of a Redis Cluster, which this benchmark starts; and what an event costs Redis, from which follows how
+ * many events a node can take. Every event goes to one of many destinations.
  */
 const PARTITIONS = 8;
 const DESTINATIONS = Array.from({ length: 48 }, (_, index) => `destination-${index}`);
@@ -20,7 +20,7 @@ const EVENTS = 20_000;
 const ROUNDS = Number(process.env.ROUNDS ?? 15);
 const REDIS_URL = process.env.REDIS_URL ?? 'redis://127.0.0.1:6379';
 const MASTERS = 3;
-/** What the last jobs cost comes after their deliveries, in milliseconds. Asking whether they are done costs more. */
+/** Milliseconds that the last jobs go on after their deliveries. Asking whether they are done would cost more. */
 const QUIET = 300;
 
 const receiver = await startReceiver();
@@ -41,7 +41,7 @@ function start(connection, partitions, options) {
   });
 }
 
-/** @param servers those of the queue, each of which tells what it did meanwhile */
+/** @param servers the queue's Redis servers, whose work during the run is measured */
 async function run({ analytics, settled }, servers) {
   await receiver.reset();
   const sources = DESTINATIONS.map((name) => analytics.source(name));
@@ -133,7 +133,7 @@ function totalOf(work) {
   return { commands: sum(work.map(({ commands }) => commands)), cpu: sum(work.map(({ cpu }) => cpu)) };
 }
 
-/** @param runs what each server did in each of them */
+/** @param runs for each run, what each server did */
 function costRow(where, runs) {
   const totals = runs.map(totalOf);
   const shown = (figure, digits) => show(totals.map(figure), digits);

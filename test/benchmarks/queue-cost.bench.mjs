@@ -5,13 +5,13 @@ import { startReceiver } from './support/receiver.mjs';
 import { startRedisProxy } from './support/redis-proxy.mjs';
 
 /**
- * What events cost the queue and the receiver: the commands that the process sends to Redis, from the calls
- * until the queue knows that all is delivered, and the connections that it opens to the receiver.
+ * What events cost the queue and the receiver: the commands that the process sends to Redis, from the calls until the
+ * queue knows that everything is delivered, and the connections that the process opens to the receiver.
  */
 const RUNS = 5;
 const CONNECTIONS = 64;
 const FLUSH_AT = 20;
-/** Between two flushes that are not merged, in milliseconds: the queue has come to rest. */
+/** Milliseconds between two flushes, so that the queue comes to rest and does not merge them. */
 const PACE = 5;
 const REDIS_URL = process.env.REDIS_URL ?? 'redis://127.0.0.1:6379/12';
 
@@ -38,7 +38,7 @@ const cases = [
   },
 ];
 
-/** Commands by their name, and connections that were opened. */
+/** Resolves to the number of commands by name, and to the number of connections that were opened. */
 async function run({ events, send }) {
   await receiver.reset();
   await proxy.taken();
@@ -49,7 +49,7 @@ async function run({ events, send }) {
   return { commands: await proxy.taken(), connections };
 }
 
-// Loads the scripts, which is no cost of events. The connections that it opens are one.
+// The first run also loads the scripts, so its commands do not count. The connections that it opens do.
 let { connections: opened } = await run(cases[0]);
 let delivered = cases[0].events;
 const rows = [];

@@ -6,14 +6,14 @@ import { measureInRounds, ratios } from './support/rounds.mjs';
 import { reportTargets, target } from './support/targets.mjs';
 
 /**
- * Processor time of the whole process for each event until it is safe: in the queue on Redis, or posted to
- * an HTTP server. At the fast pace the event loop of the peers is never idle, so that their ticks get longer;
- * at the slow one all of them keep up, and what a tick costs by itself weighs more.
+ * CPU time of the whole process for each event until the event is safe: in the queue on Redis, or posted to an HTTP
+ * server. At the fast pace, the event loop of the peers is never idle, so their ticks get longer. At the slow pace, all
+ * of them keep up, and the cost of a tick itself weighs more.
  */
 const PACES = [100, 20];
 const CALLS = 50_000;
 const RUNS = 3;
-/** With every call it serialises all that waits, and falls behind the faster pace. */
+/** RudderStack's client serialises everything that waits at each call, and falls behind at the fast pace. */
 const FEWER_CALLS = { '@rudderstack/rudder-sdk-node': 5_000 };
 
 async function measure({ name, addresses, pace, calls }) {

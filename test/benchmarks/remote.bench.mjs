@@ -11,12 +11,12 @@ import { report, show } from './support/report.mjs';
 import { startReceiver } from './support/receiver.mjs';
 
 /**
- * Receivers as they are in production: 100 origins with TLS, each of which answers after 50 ms, beside a bare HTTP
- * client that signs and posts the same bytes over as many sockets.
+ * Receivers as in production: 100 origins with TLS, each of which answers after 50 ms. Compared with a bare HTTP client
+ * that signs and posts the same bytes over as many sockets.
  */
 const ORIGINS = 100;
 const ANSWER_TIME = 50;
-/** Sockets of each origin. */
+/** Sockets for each origin. */
 const CONNECTIONS = 2;
 const EVENTS = 20_000;
 const RUNS = 5;
@@ -27,7 +27,7 @@ const QUEUES = {
   embedded: { embedded: { dataDir: 'memory://' } },
 };
 
-/** Runs this file again in a process that trusts a new certificate, since Node reads those at the start alone. */
+/** Runs this file again in a process that trusts a new certificate: Node reads certificates only when it starts. */
 function withCertificate() {
   const folder = mkdtempSync(join(tmpdir(), 'analytics-remote-'));
   const pem = join(folder, 'receiver.pem');
@@ -51,7 +51,7 @@ async function rowOf(queue, receiver) {
     sources: receiver.urls.map((_, index) => ({ name: `s${index}`, writeKey: `k${index}` })),
     connection: QUEUES[queue],
     connections: CONNECTIONS,
-    // All sockets may be busy at once.
+    // Lets all sockets be busy at once.
     concurrency: ORIGINS,
     webhooks: receiver.urls.map((url, index) => ({
       id: `d${index}`,

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-// `npm run bench` runs all, `npm run bench -- delivery` one; each in a process of its own.
+// `npm run bench` runs all benchmarks, `npm run bench -- delivery` only that one. Each has a process of its own.
 const folder = fileURLToPath(new URL('.', import.meta.url));
 const flags = process.argv.slice(2).filter((argument) => argument.startsWith('--'));
 const wanted = process.argv.slice(2).filter((argument) => !argument.startsWith('--'));

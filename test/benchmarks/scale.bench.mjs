@@ -9,18 +9,18 @@ import { removeDestinations } from './support/stored-destinations.mjs';
 import { reportTargets, target } from './support/targets.mjs';
 
 /**
- * 100,000 destinations of 50,000 tenants in the store: what a process costs that speaks to 1,000 of them, whether
- * a start takes longer than with an empty store, and how long a page of `list` takes. `--short` is a tenth.
+ * 100,000 destinations of 50,000 tenants in the store: the memory of a process that sends to 1,000 of them, whether a
+ * start takes longer than with an empty store, and how long a page of `list` takes. `--short` stores a tenth of them.
  */
 const SHORT = task?.isShort ?? process.argv.includes('--short');
 const RUNS = 3;
 const TENANTS = SHORT ? 5_000 : 50_000;
 const EACH = 2;
-/** Calls of `create` on their way at once. */
+/** Calls of `create` in progress at once. */
 const CREATES = 64;
-/** Tenants that a process speaks to: their destinations are 1,000. */
+/** Tenants that a process sends to. Together they have 1,000 destinations. */
 const SPOKEN_TO = 500;
-/** Tenants that it speaks to before, so that its connections are open and its code is compiled. */
+/** Tenants that a process sends to before it is measured, so that its connections are open and its code is compiled. */
 const WARM_UP = 50;
 const MESSAGES = 4;
 const PAGES = 200;
@@ -41,7 +41,7 @@ async function fill(connection) {
   const create = async () => {
     for (let n = next++; n < TENANTS * EACH; n = next++) {
       const tenant = nameOf(Math.floor(n / EACH));
-      // Nobody listens there. Those that are spoken to are changed before.
+      // Nobody listens at this URL. The destinations that get messages are redirected before.
       await destinations.create({ tenant, urls: [`http://127.0.0.1:9/${n}`], name: `Destination ${n}` });
     }
   };
@@ -52,7 +52,7 @@ async function fill(connection) {
   return { rate: (TENANTS * EACH) / seconds };
 }
 
-/** Points the destinations of some tenants to a receiver. */
+/** Points the destinations of the first `tenants` tenants to a receiver. */
 async function redirect({ connection, tenants, url }) {
   const app = await openApp({ connection, worker: false, destinations: DESTINATIONS });
   const destinations = app.get(DestinationsService);
@@ -64,7 +64,7 @@ async function redirect({ connection, tenants, url }) {
   return {};
 }
 
-/** What a process holds after it has spoken to 1,000 destinations, over what it held after 100. */
+/** Resolves to the megabytes that a process needs for 1,000 destinations more, after it has sent to 100. */
 async function measureMemory({ connection }) {
   const app = await startAnalytics({ connection, webhooks: undefined, destinations: DESTINATIONS });
   const clientOf = (n) => app.analytics.tenant(nameOf(n));
@@ -89,7 +89,7 @@ function held() {
   return { heap: (heapUsed + external) / MEGABYTE, rss: rss / MEGABYTE };
 }
 
-/** Milliseconds until the application is there and a tenant's destinations are found. */
+/** Resolves to the milliseconds until the application has started and has found a tenant's destinations. */
 async function measureStart({ connection }) {
   const begin = performance.now();
   const app = await openApp({ connection, webhooks: undefined, destinations: DESTINATIONS });
@@ -99,7 +99,7 @@ async function measureStart({ connection }) {
   return { took };
 }
 
-/** Milliseconds of each page: anywhere among all destinations, and of one tenant. */
+/** Resolves to the milliseconds of each page: of pages of all destinations, and of pages of one tenant. */
 async function measureList({ connection }) {
   const app = await openApp({ connection, worker: false, webhooks: undefined, destinations: DESTINATIONS });
   const destinations = app.get(DestinationsService);
@@ -121,7 +121,7 @@ async function measureList({ connection }) {
   return { all, tenants };
 }
 
-/** A commit of PostgreSQL waits for the disk, and 100,000 of them for minutes. */
+/** Has PostgreSQL commit without waiting for the disk, which takes minutes for 100,000 commits. */
 function withoutSync(connection) {
   return connection.startsWith('postgres')
     ? `${connection}?options=${encodeURIComponent('-c synchronous_commit=off')}`

@@ -7,11 +7,11 @@ import { measureInRounds, ratios } from './support/rounds.mjs';
 import { reportTargets, target } from './support/targets.mjs';
 
 /**
- * The longest that the event loop is held up while 20,000 events a second are tracked. What the floor comes to
- * is the machine's own: its timers, its other processes, and the garbage of the messages.
+ * The longest time that the event loop is blocked while 20,000 events a second are tracked. The floor shows the stalls
+ * that the machine causes: its timers, its other processes, and the garbage of the messages.
  */
 const DURATION = 5_000;
-/** Who falls behind catches up, but not all at once, which would be a stall of the benchmark's making. */
+/** A client that falls behind catches up, but not all at once: that would be a stall that the benchmark causes. */
 const PACE = { perMillisecond: 20, atOnce: 100 };
 const RUNS = 3;
 const RESOLUTION = 1;
@@ -22,7 +22,7 @@ async function measure({ name, addresses }) {
   delays.enable();
   const { made } = await paced({ duration: DURATION, ...PACE }, (n) => client.track(n));
   delays.disable();
-  // A timer fires after its time at the earliest: what is above that is the stall.
+  // A timer never fires early, so the time beyond its delay is the stall.
   const milliseconds = (nanoseconds) => nanoseconds / 1e6 - RESOLUTION;
   return {
     longest: milliseconds(delays.max),

@@ -12,9 +12,9 @@ import { report, show } from './support/report.mjs';
 import { reportTargets, target } from './support/targets.mjs';
 
 /**
- * From `NestFactory.create` to an application that listens and whose queue answers, workers included. Each
- * boot is that of a process of its own, which has loaded Nest's core and the module before. What loading the
- * module costs is measured apart, on top of Nest's core and BullMQ.
+ * The time from `NestFactory.create` to an application that listens and whose queue answers, workers included. Each
+ * boot has a process of its own, which has already loaded Nest's core and the module. The cost of loading the module is
+ * measured separately, on top of Nest's core and BullMQ.
  */
 const RUNS = 5;
 const IMPORT_RUNS = 9;
@@ -28,13 +28,13 @@ async function boot(connection) {
   const listening = performance.now() - begin;
   await app.get(getQueueToken(ANALYTICS_QUEUE)).getJobCounts('waiting');
   const ready = performance.now() - begin;
-  // In kilobytes.
+  // `maxRSS` is in kilobytes.
   const memory = process.resourceUsage().maxRSS / 1024;
   await app.close();
   return { listening, ready, memory };
 }
 
-/** Boots in turn, so that a busy moment of the machine is shared by all. */
+/** Boots the applications in turn, so that a busy moment of the machine affects all of them. */
 async function round() {
   const dataDir = await mkdtemp(join(tmpdir(), 'nestjs-analytics-startup-'));
   const embedded = { embedded: { dataDir } };
@@ -56,7 +56,7 @@ async function round() {
 }
 
 async function bench() {
-  // What is read from the disk, and the schema of a new PostgreSQL, is there from the second round on.
+  // The first round does not count: it reads files from the disk, and creates the schema in a new PostgreSQL.
   await round();
   const rounds = [];
   for (let run = 0; run < RUNS; run++) rounds.push(await round());

@@ -26,18 +26,18 @@ import { report, show } from './support/report.mjs';
 import { reportTargets, target } from './support/targets.mjs';
 
 /**
- * What is paid for being looked at: a call and a delivery with OpenTelemetry's SDK and with a console that nobody
- * has open, each beside the same application without them. Two that have neither show the noise. An SDK also needs
- * a context that follows promises, for which Node makes each promise of an application slower: what this module does
- * with an SDK is measured against an application that has such a context. The benchmark's own spans, one for each burst of
- * calls, cost something as well: with traces, this module is measured against an application whose SDK makes these alone. What
- * the SDK itself takes for two histograms and a span of each delivery is shown by applications that record these, and
- * nothing else, where this module does not.
+ * What observability costs: a call and a delivery with OpenTelemetry's SDK, and with a console that nobody has open,
+ * each compared with the same application without them. Two applications that have neither show the noise. An SDK also
+ * needs a context that follows promises, for which Node makes each promise of an application slower. So this module
+ * with an SDK is compared with an application that has such a context. The benchmark's own spans, one for each burst of
+ * calls, cost something as well. So with traces, this module is compared with an application whose SDK makes only those
+ * spans. What the SDK itself takes for two histograms and a span of each delivery is shown by applications that record
+ * only these, where this module does not.
  */
 const ROUNDS = Number(process.argv.find((argument) => argument.startsWith('--rounds='))?.slice(9) ?? 10);
 const CALLS = 100_000;
 const EVENTS = 20_000;
-/** Runs of a process beside the one that warms it up. What disturbs a run only ever makes it slower. */
+/** Measured runs of a process that is warm. The best one counts, since a disturbance only makes a run slower. */
 const RUNS = 3;
 const CONNECTIONS = 64;
 const COLLECTION_INTERVAL = 1_000;
@@ -56,7 +56,7 @@ const SDKS = {
   [TENTH]: { hasContext: true, signals: SIGNALS, share: 0.1 },
   [ALL_TRACES]: { hasContext: true, signals: SIGNALS, share: 1 },
 };
-/** What each of them is compared with. */
+/** The case that each of these is compared with. */
 const BASES = { [METRICS]: CONTEXT, [TENTH]: OWN_TENTH, [ALL_TRACES]: OWN_SPANS };
 const BARE_RECORDS = 'an SDK, and two bare records';
 const BARE_SPANS = 'an SDK for metrics, and bare spans';
@@ -78,7 +78,7 @@ const CASES = {
   },
 };
 
-/** All that an SDK does but sending. */
+/** Registers SDKs that do everything but send. */
 const REGISTER = {
   metrics: () => {
     const reader = new PeriodicExportingMetricReader({
@@ -96,7 +96,7 @@ const REGISTER = {
   },
 };
 
-/** The least that an application can do to trace each delivery of a call. */
+/** Does the least that an application can do to trace each delivery of a call. */
 function bareSpan() {
   const call = trace.getSpanContext(context.active());
   const attributes = {
@@ -112,7 +112,7 @@ function bareSpan() {
   span.end();
 }
 
-/** The least that an application can do to measure each delivery of a call as this module does. */
+/** Returns the least that an application can do to measure each delivery of a call as this module does. */
 function bareRecords() {
   const meter = metrics.getMeter('bare');
   const duration = meter.createHistogram('duration');
@@ -123,7 +123,7 @@ function bareRecords() {
   };
 }
 
-/** Calls as requests make them: so many in a span of their own, and then the event loop turns. */
+/** Makes calls as requests make them: a burst of them in a span of its own, then the event loop turns. */
 async function inRequests(count, call) {
   const tracer = trace.getTracer('bench');
   for (let made = 0; made < count; made += BURST) {
@@ -135,7 +135,7 @@ async function inRequests(count, call) {
   }
 }
 
-/** @param register what to do when the application has started: from then on, this module uses no SDK that is new */
+/** @param register called when the application has started: this module does not use an SDK that comes so late */
 async function open({ worker, urls, hasConsole, register }) {
   const app = await NestFactory.create(
     appModule({
@@ -210,19 +210,19 @@ async function measureCase({ work, signals = [], lateSignals = [], share, hasCon
   return work === 'track' ? track(scene) : deliver(scene);
 }
 
-/** What was cleared away unseen by a worker still counts as waiting, and would have later calls refused. */
+/** Resets the backlog, which still includes what was cleared without a worker: later calls would be refused. */
 async function clearBacklog() {
   const redis = new Redis(REDIS);
   await redis.del('{nestjs-analytics}:backlog');
   await redis.quit();
 }
 
-/** A call has no request to measure, or to make a span of. */
+/** Returns the cases for this work. Calls alone make no request to measure or trace. */
 function casesOf(work) {
   return Object.keys(CASES).filter((name) => work !== 'track' || ![BARE_RECORDS, BARE_SPANS].includes(name));
 }
 
-/** Each case in a process of its own, in turn, and none always after the same one. */
+/** Runs each case in a process of its own, in turn. Each round begins with another case. */
 async function bench() {
   const results = { track: [], delivery: [] };
   for (let round = 0; round < ROUNDS; round++) {

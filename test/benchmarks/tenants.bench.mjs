@@ -9,21 +9,21 @@ import { removeDestinations } from './support/stored-destinations.mjs';
 import { reportTargets, target } from './support/targets.mjs';
 
 /**
- * Tenants: what one costs a call that has no destinations, against the same call of an application without
- * tenants; and 10,000 of them with a destination each, against the same messages to static destinations.
+ * Tenants: what a tenant without destinations costs a call, compared with the same call of an application without
+ * tenants; and 10,000 tenants with one destination each, compared with the same messages to static destinations.
  */
 const SHORT = task?.isShort ?? process.argv.includes('--short');
 const RUNS = SHORT ? 1 : 5;
-/** Tenants without destinations; a block of calls has one of each. */
+/** Tenants without destinations. A block of calls has one call of each of them. */
 const NO_DESTINATIONS = 1_000;
-/** Blocks that an application makes in its turn, before it flushes. */
+/** Blocks of calls that an application makes in its turn before it flushes. */
 const BLOCKS = 10;
 const WARM_UP_TURNS = 10;
 const TURNS = SHORT ? 5 : 50;
 const TENANTS = SHORT ? 200 : 10_000;
 const ORIGINS = SHORT ? 20 : 1_000;
 const MESSAGES = 20;
-/** The module keeps no more idle ones than these over all origins. */
+/** Connections to an origin. To all origins together, the module keeps no more idle connections than these. */
 const CONNECTIONS = 2;
 const KINDS = ['static', 'tenants'];
 
@@ -33,8 +33,8 @@ const nameOf = (n) => `t${n}`;
 const DESTINATIONS = { allowPrivateNetwork: true, encryptionKey: false };
 
 /**
- * Microseconds of a call in a burst, with the tenant in its context, as Segment's clients have it. Applications
- * with and without tenants take turns in one process: two processes differ more by how they were compiled.
+ * Resolves to the microseconds of a call in a burst, with the tenant in its context, as Segment's clients send it. Both
+ * kinds of application take turns in one process: two processes differ more by how they were compiled.
  */
 async function measureCalls() {
   const apps = {};
@@ -62,7 +62,7 @@ async function measureCalls() {
   return Object.fromEntries(KINDS.map((kind) => [kind, spread(times[kind]).median]));
 }
 
-/** One call of each tenant; the first block makes the module look all of them up. */
+/** Makes one call of each tenant, and returns microseconds a call. The first block looks all tenants up. */
 function timeBlock(analytics) {
   const begin = performance.now();
   for (let n = 0; n < NO_DESTINATIONS; n++) {
@@ -72,7 +72,7 @@ function timeBlock(analytics) {
   return ((performance.now() - begin) * 1_000) / NO_DESTINATIONS;
 }
 
-/** Messages a second to destinations of as many tenants, or to as many static ones. */
+/** Resolves to the messages a second to the destinations of all tenants, or to as many static destinations. */
 async function measureDelivery({ kind }) {
   const receiver = await startReceiver({ ports: ORIGINS });
   const numbers = Array.from({ length: TENANTS }, (_, n) => n);
@@ -113,7 +113,7 @@ async function measureDelivery({ kind }) {
   return { rate };
 }
 
-/** Each run has an empty queue and a process of its own. */
+/** Gives each run an empty queue and a process of its own. */
 async function inRounds(tasks) {
   const results = tasks.map(() => []);
   const queue = openQueue();

@@ -6,7 +6,7 @@ import { AnalyticsModule, AnalyticsService, Track } from 'nestjs-analytics';
 import { Pool } from 'undici';
 import { report, show } from './support/report.mjs';
 
-/** What a decorator costs a method, and what the context costs a request: each beside the same without it. */
+/** What a decorator costs a method, and what the context costs a request, each compared with the same without it. */
 const CALLS = 20_000;
 const REQUESTS = 800;
 const RUNS = 7;
@@ -77,7 +77,7 @@ async function start(requestContext) {
   return app;
 }
 
-/** Microseconds of one call. */
+/** Resolves to the microseconds of one call. */
 async function timeCalls(call) {
   const begin = performance.now();
   for (let i = 0; i < CALLS; i++) {
@@ -87,7 +87,7 @@ async function timeCalls(call) {
   return ((performance.now() - begin) * 1_000) / CALLS;
 }
 
-/** Microseconds of one request, many at once. */
+/** Resolves to the microseconds of one request, with many of them at once. */
 async function timeRequests(pool, path) {
   let left = REQUESTS;
   const begin = performance.now();
@@ -99,7 +99,7 @@ async function timeRequests(pool, path) {
   return ((performance.now() - begin) * 1_000) / REQUESTS;
 }
 
-/** Times cases in turn, so that a busy moment of the machine is shared by all; the first run warms up. */
+/** Times the cases in turn, so that a busy moment of the machine affects all of them. The first run warms up. */
 async function timeInTurn(cases) {
   const times = cases.map(() => []);
   for (let run = 0; run <= RUNS; run++) {

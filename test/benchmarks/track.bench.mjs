@@ -5,12 +5,12 @@ import { report, show, spread } from './support/report.mjs';
 import { measureInRounds, ratios } from './support/rounds.mjs';
 import { reportTargets, target } from './support/targets.mjs';
 
-/** What one `track()` costs its caller: in a burst that never lets go of the event loop, and at a pace. */
+/** What a `track()` costs its caller, in a burst that never yields to the event loop, and at a steady pace. */
 const MODES = { burst: 100_000, paced: 50_000 };
 const PACE = { perMillisecond: 100, atOnce: 100 };
 const RUNS = 5;
 const RUNS_OF_PEERS = 3;
-/** With every call it serialises all that waits: what a call costs grows with the burst. */
+/** RudderStack's client serialises everything that waits at each call, so the cost of a call grows with the burst. */
 const FEWER_CALLS = { '@rudderstack/rudder-sdk-node': { burst: 1_000, paced: 5_000 } };
 const [POSTHOG, SEGMENT] = PEERS;
 
@@ -28,7 +28,7 @@ async function measure({ name, addresses, mode, calls }) {
     mode === 'burst'
       ? { inside: burst(client, calls) }
       : await paced({ calls, ...PACE }, (n) => client.track(n));
-  // What a call leaves to promises holds the event loop as well.
+  // The work that a call leaves to promises blocks the event loop as well.
   await new Promise((resolve) => setImmediate(resolve));
   const held = performance.now() - begin;
   await client.flush();
@@ -56,7 +56,7 @@ function rowOf(name, mode, runs) {
     client: name,
     calls: callsOf(name, mode),
     'µs a call': show(of('each')),
-    // At a pace it is the pace.
+    // At a steady pace, this figure would only show the pace.
     ...(mode === 'burst' ? { 'µs until the loop turns': show(of('held')) } : {}),
     'MB over idle': show(of('megabytes'), 0),
     'exactly once': name === FLOOR ? '' : `${spread(of('once')).median} of ${total}`,

@@ -7,7 +7,7 @@ import { Queue } from 'bullmq';
 import { Pool } from 'undici';
 import { report, show, spread } from './support/report.mjs';
 
-/** Messages accepted through HTTP into a queue on Redis against the same server answering without doing anything. */
+/** Messages accepted over HTTP into a queue on Redis, compared with a server that answers without doing anything. */
 const SERVER = fileURLToPath(new URL('tracking-api.server.mjs', import.meta.url));
 const REDIS = process.env.REDIS_URL ?? 'redis://127.0.0.1:6379/15';
 const WRITE_KEY = 'wk_benchmark';
@@ -19,7 +19,7 @@ const HEADERS = {
   authorization: `Basic ${Buffer.from(`${WRITE_KEY}:`).toString('base64')}`,
 };
 
-/** A batch as a client on a server sends it. */
+/** Returns a batch as a server-side client sends it. */
 function batchOf(count) {
   const batch = Array.from({ length: count }, (_, n) => ({
     type: 'track',
@@ -35,7 +35,7 @@ function batchOf(count) {
   return Buffer.from(JSON.stringify({ batch, writeKey: WRITE_KEY, sentAt: new Date() }));
 }
 
-/** Requests a second that are answered 200, over connections that are never idle. */
+/** Resolves to the requests a second that are answered with 200, over connections that are never idle. */
 async function rate(pool, path, body) {
   const end = performance.now() + DURATION;
   let requests = 0;
@@ -54,7 +54,7 @@ async function rate(pool, path, body) {
 const child = fork(SERVER, [REDIS, WRITE_KEY]);
 const [url] = await once(child, 'message');
 const pool = new Pool(url, { connections: CONNECTIONS, pipelining: 1 });
-// Whole, since nobody delivers what these runs leave behind.
+// Each run ends by removing the whole queue, since nobody delivers what the runs leave behind.
 const queue = new Queue('analytics', { connection: { url: REDIS }, prefix: '{nestjs-analytics}' });
 const rows = [];
 for (const count of [20, 100]) {

@@ -4,7 +4,7 @@ import { NestFactory } from '@nestjs/core';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { AnalyticsModule } from 'nestjs-analytics';
 
-// The tracking API, and a path of the same server that answers the same without doing anything.
+// Serves the tracking API, and a path that gives the same answer without doing anything.
 const [connection, writeKey] = process.argv.slice(2);
 class AppModule {}
 Module({

@@ -10,10 +10,10 @@ import { reportTargets, target } from './support/targets.mjs';
 import { startBareClient, startWorker } from './support/workers.mjs';
 
 /**
- * Two and four processes that deliver against one, in turn, from a queue that was filled before: what an event
- * costs all of them together, and what limits them. That is told by the cores that are not idle: of two, the
- * receiver and the queue's server leave little to a second process. Processes that only sign and post take their
- * turns, too: where an event costs more in several of those, the machine is to blame. With `--paced`, events come at a pace
+ * Two and four processes that deliver from a queue that was filled before, compared with one, in turn: what an event
+ * costs all of them together, and what limits them. The cores that are not idle show the limit: of two cores, the
+ * receiver and the queue's server leave little to a second process. Processes that only sign and post take their turns,
+ * too: if an event costs more in several of those, the machine is the reason. With `--paced`, events come at a pace
  * that leaves the machine room, and the bare clients post as many at a time as a job carries.
  */
 const PROCESSES = [1, 2, 4];
@@ -21,7 +21,7 @@ const EVENTS = 30_000;
 const ROUNDS = Number(process.env.ROUNDS ?? 7);
 /** Events a millisecond. */
 const PACE = 2;
-/** Milliseconds between two jobs at most, where events come one by one. */
+/** Most milliseconds between two jobs, when events come one by one. */
 const JOB_INTERVAL = 10;
 const isPaced = process.argv.includes('--paced');
 /** Runs for each process that open the connections and warm the compilers up. */
@@ -33,7 +33,7 @@ const CONNECTIONS = {
   PostgreSQL: process.env.POSTGRES_URL ?? 'postgres://postgres@127.0.0.1:5432/test',
 };
 
-/** Milliseconds for which the machine's cores have been idle so far. What interrupts cost is not in the others. */
+/** Returns how long the cores have been idle, in milliseconds. The other times leave out the cost of interrupts. */
 function idleTime() {
   return sum(cpus().map(({ times }) => times.idle));
 }
@@ -42,7 +42,7 @@ async function cpuOf(processes) {
   return sum(await Promise.all(processes.map((one) => one.cpu())));
 }
 
-/** What these processes cost for work that brings all events to the receiver. */
+/** Resolves to what these processes cost for work that brings all events to the receiver. */
 async function cost(processes, work, settled = () => undefined) {
   const idle = idleTime();
   const before = await cpuOf(processes);
@@ -53,7 +53,7 @@ async function cost(processes, work, settled = () => undefined) {
   return { rate, cores, cpu: ((await cpuOf(processes)) - before) / EVENTS };
 }
 
-/** Processes that deliver what another one has queued. */
+/** Opens a queue from which several processes deliver what this process adds. */
 async function openQueue(connection) {
   const webhooks = { urls: receiver.urls, sharedSecret: SECRET, allowPrivateNetwork: true };
   const options = { connection, webhooks };
@@ -85,7 +85,7 @@ async function openQueue(connection) {
   };
 }
 
-/** Processes that post what each of them has made before. */
+/** Processes that post what each of them has prepared. */
 const BARE_CLIENTS = {
   start: () => startBareClient({ urls: receiver.urls, secret: SECRET }),
   run: async (clients, isMeasured) => {
@@ -102,7 +102,7 @@ const BARE_CLIENTS = {
   stop: () => undefined,
 };
 
-/** Has one client after the other post what a job would bring it. */
+/** Has the clients post in turn, each time as many messages as a job carries. */
 async function postInTurn(clients) {
   const events = PACE * JOB_INTERVAL;
   const pace = { calls: EVENTS / events, perMillisecond: 1 / JOB_INTERVAL, atOnce: Infinity };
@@ -120,7 +120,7 @@ async function runWith({ start, run }, count) {
 const receiver = await startReceiver();
 const subjects = { [BARE]: BARE_CLIENTS };
 for (const [queue, connection] of Object.entries(CONNECTIONS)) subjects[queue] = await openQueue(connection);
-/** Runs by what delivers and by the number of processes, in the order of the rounds. */
+/** Runs by subject and number of processes, in the order of the rounds. */
 const runs = Object.fromEntries(
   Object.keys(subjects).map((name) => [name, Object.fromEntries(PROCESSES.map((count) => [count, []]))]),
 );
@@ -132,7 +132,7 @@ for (let round = 0; round < ROUNDS; round++) {
 for (const subject of Object.values(subjects)) await subject.stop();
 receiver.stop();
 
-/** A figure of each run, against that of one process in the same round. */
+/** Returns a figure of each run, relative to that of one process in the same round. */
 function ofOne(name, count, figure) {
   return runs[name][count].map((measured, round) => measured[figure] / runs[name][1][round][figure]);
 }

@@ -10,9 +10,9 @@ import { LivelyConsole } from './lively-console.js';
 import type { Visitor } from './visitor.js';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-/** Where a picture of each page is left: of all of them with `CONSOLE_PICTURES`, else of those that have a problem. */
+/** Folder for pictures: of every page with `CONSOLE_PICTURES`, otherwise of the pages that have a problem. */
 const PICTURES = process.env.CONSOLE_PICTURES ?? join(ROOT, 'test-artifacts', 'console');
-/** Where the pictures in the documentation are: `DOCS_PICTURE=1` takes them anew. */
+/** Folder of the pictures in the documentation, which `DOCS_PICTURE=1` takes anew. */
 const DOCS_PICTURES = join(ROOT, 'docs', 'public');
 const TIMEOUT = 120_000;
 
@@ -38,9 +38,9 @@ describeWith('chromium', Browser.binary !== undefined, 'every page of the consol
     await visitor.page.setViewport({ width, height: 800 });
   }
 
-  /** What keeps somebody from using the page that is shown. */
+  /** Resolves to whatever keeps people from using the page that is shown. */
   async function faults(): Promise<string[]> {
-    // The console is one document, until somebody else is shown it.
+    // The document stays the same until another user opens the console.
     if ((await visitor.page.evaluate('typeof axe')) === 'undefined') await visitor.page.evaluate(axe.source);
     const { violations } = (await visitor.page.evaluate(
       `axe.run({ resultTypes: ['violations'] })`,
@@ -63,7 +63,7 @@ describeWith('chromium', Browser.binary !== undefined, 'every page of the consol
   }
 
   it.each(VIEWS)(
-    'can be used by everybody, and fits: $scheme, $width px wide',
+    'can be used by everybody, and fits the window: $scheme, $width px wide',
     async (view) => {
       await lookAs(view);
       await visitor.showTo('operator', '/analytics');
@@ -84,7 +84,7 @@ describeWith('chromium', Browser.binary !== undefined, 'every page of the consol
         if (jumps.length > 0) found[`${name} jumps`] = jumps;
         await openAll();
         await check(`${name} with all open`);
-        // The figures behind a chart are a list, the latest first: it moves down when a minute begins.
+        // The figures behind a chart are a list, the latest first, which moves down when a minute begins.
         await openAll(false);
       }
       const known = Object.values(lively.pages).map(({ hash }) => hash);
@@ -150,7 +150,7 @@ describeWith('chromium', Browser.binary !== undefined, 'every page of the consol
       await visitor.page.setViewport({ width: 1_000, height: 1_170 });
       await visitor.page.locator('::-p-xpath(//summary[contains(., "u5")])').click();
       await visitor.reads('"userId": "u5"');
-      // Those that it has moved are drawn with the next frame.
+      // Rows that this has moved are drawn with the next frame.
       await visitor.page.evaluate(
         'new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))',
       );

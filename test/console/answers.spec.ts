@@ -13,7 +13,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the console behind a pro
     (connection) => ConsoleApp.start(connection, { answer: () => status }),
     'acme',
   );
-  /** Requests that the proxy answers itself, or holds back. */
+  /** Answers or holds back requests in place of the application. If `undefined`, all requests pass. */
   let intercept: ((request: HTTPRequest) => void) | undefined;
 
   afterEach(async () => {
@@ -28,14 +28,14 @@ describeWith('chromium', Browser.binary !== undefined, 'the console behind a pro
     else intercept(request);
   }
 
-  /** @param meant part of what is requested, method and URL. @param take called with those requests */
+  /** @param meant part of the method and URL of some requests. @param take called with each of these */
   async function between(meant: string, take: (request: HTTPRequest) => void): Promise<void> {
     const { page } = visit.visitor;
     intercept = (request) => {
       if (`${request.method()} ${request.url()}`.includes(meant)) take(request);
       else void request.continue();
     };
-    // Before requests are held back: one that nobody hears of would be held for ever.
+    // Before requests are held back: without a listener, a request would be held for ever.
     page.off('request', onRequest).on('request', onRequest);
     await page.setRequestInterception(true);
   }
@@ -55,7 +55,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the console behind a pro
   const track = (): unknown =>
     visit.app.server.analytics.tenant('acme').track({ userId: 'u1', event: 'Order Completed' });
 
-  it('is told that a replay that takes long goes on', async () => {
+  it('says that a replay that takes long goes on', async () => {
     const { visitor } = visit;
     const id = await addDestination();
     status = 400;
@@ -68,7 +68,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the console behind a pro
     await visitor.reads('The replay takes long, and goes on by itself. Refresh to see what is left.');
   });
 
-  it('is told that the answer is the one of the proxy', async () => {
+  it("says that an answer is not the application's", async () => {
     const { visitor } = visit;
     await between(
       '/destinations',
@@ -81,7 +81,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the console behind a pro
     await visitor.reads('Search');
   });
 
-  it('is not told that nothing happened while it cannot be asked what did', async () => {
+  it('does not claim that nothing happened while the statistics cannot be loaded', async () => {
     const { visitor } = visit;
     const id = await addDestination();
     const error = { code: 'INTERNAL_ERROR', message: 'The request failed. Send it again later.' };
@@ -92,7 +92,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the console behind a pro
     expect(await visitor.text()).not.toContain('0 delivered');
   });
 
-  it('is not told that nothing is known of a message while it cannot be asked', async () => {
+  it('does not claim that nothing is known of a message while its attempts cannot be loaded', async () => {
     const { visitor } = visit;
     const id = await addDestination();
     status = 200;
@@ -116,7 +116,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the console behind a pro
   it.each([
     { part: 'its request', path: '/explain', again: 'Load its request again', left: ['127.0.0.1', '400'] },
     { part: 'what failed', path: '/failed', again: 'Load what failed again', left: ['127.0.0.1', 'POST'] },
-  ])('sees the rest of a message while $part cannot be asked for', async ({ path, again, left }) => {
+  ])('shows the rest of a message while $part cannot be loaded', async ({ path, again, left }) => {
     const { visitor } = visit;
     const id = await addDestination();
     status = 400;
@@ -140,7 +140,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the console behind a pro
     expect(await visitor.text()).not.toContain(error.message);
   });
 
-  it('shows no error of a request that a later one has overtaken', async () => {
+  it('shows no error of a request that a later one has replaced', async () => {
     const { visitor } = visit;
     const id = await addDestination();
     status = 200;
@@ -155,12 +155,12 @@ describeWith('chromium', Browser.binary !== undefined, 'the console behind a pro
     await visitor.click('Refresh recent deliveries');
     await visitor.reads('delivered Order Completed');
     await visitor.page.evaluate('new Promise(requestAnimationFrame)');
-    // Nobody waits for it any more.
+    // Nobody waits for the held request any more.
     expect(held.failure()).toEqual({ errorText: 'net::ERR_ABORTED' });
     expect(await visitor.text()).not.toContain('The application cannot be reached');
   });
 
-  it('is told where no answer comes that it may have been done all the same', async () => {
+  it('says that a request may have been carried out all the same if no answer comes', async () => {
     const { visitor } = visit;
     const { page } = visitor;
     await visitor.goTo(`#/destinations/${await addDestination()}`);
@@ -174,7 +174,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the console behind a pro
     await between('/test', () => undefined);
     await visitor.click('Send a test event');
     await visitor.reads('It may have done what you asked for all the same');
-    // That was another one.
+    // The result of the first test event is gone.
     expect(await visitor.text()).not.toContain('200 from');
     await page.evaluate('AbortSignal.timeout = inRealTime');
     intercept = undefined;
@@ -182,7 +182,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the console behind a pro
     await visitor.reads('200 from');
   });
 
-  it('is told what is wrong where a destination that is shown cannot be asked for again', async () => {
+  it('says what is wrong when the destination on the page cannot be loaded again', async () => {
     const { visitor } = visit;
     const id = await addDestination();
     await visitor.goTo(`#/destinations/${id}`);
@@ -201,7 +201,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the console behind a pro
     await visitor.reads(error.message);
   });
 
-  it('cannot type into a form that is being saved, and can again where that has failed', async () => {
+  it('accepts no typing in a form that is being saved, but does again if that fails', async () => {
     const { visitor } = visit;
     const { page } = visitor;
     const name = (): Promise<unknown> => page.$eval('#name', (field): unknown => Reflect.get(field, 'value'));
@@ -226,7 +226,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the console behind a pro
     await visitor.reads('Depots');
   });
 
-  it('stays where they have gone while a destination is deleted', async () => {
+  it('stays on a page that was opened while a destination is being deleted', async () => {
     const { visitor } = visit;
     const { page } = visitor;
     await visitor.goTo(`#/destinations/${await addDestination()}`);
@@ -244,7 +244,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the console behind a pro
     expect(await page.evaluate('location.hash')).toBe('#/live');
   });
 
-  it('is told to sign in again where the session has ended', async () => {
+  it('asks to sign in again when the session has ended', async () => {
     const { visitor } = visit;
     await visitor.goTo('#/destinations');
     await visitor.reads('Search');

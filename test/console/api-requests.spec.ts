@@ -7,7 +7,7 @@ import { ApiRequests } from '../../src/console/page/api-requests.js';
 const TRY_AGAIN = 'Try again in a moment';
 const MAY_HAVE_DONE = 'It may have done what you asked for all the same';
 
-/** Answers in place of the application. */
+/** Answers that take the place of the application's answer. */
 const ANSWERS: Readonly<Record<string, RequestListener>> = {
   'the page of a proxy that waits no longer': (_, response) => {
     response.writeHead(504, { 'content-type': 'text/html' }).end('<h1>Gateway Time-out');
@@ -46,12 +46,12 @@ describe('a request of the page that gets', () => {
       answer = ANSWERS[name] ?? answer;
     });
 
-    it('is to be sent again where it only reads', async () => {
+    it('may be tried again if it only reads', async () => {
       await expect(new ApiRequests().read(url(), 10_000)).rejects.toThrow(TRY_AGAIN);
     });
 
     it.each(['POST', 'PATCH', 'DELETE'])(
-      'may have been done all the same where it changes something (%s)',
+      'may have been carried out all the same if it changes something (%s)',
       async (method) => {
         const sent = new ApiRequests().send(method, url(), {});
         await expect(sent).rejects.toMatchObject({

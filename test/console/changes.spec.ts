@@ -18,7 +18,7 @@ const OPERATOR = { cookie: 'user=operator' };
 const ACME = { cookie: 'user=acme' };
 
 class ListedStore extends MemoryDestinationStore {
-  /** How many destinations each listing was to have at most. */
+  /** For each listing, the most destinations that it asked for. */
   readonly limits: number[] = [];
 
   override list(query: DestinationPageQuery): Promise<StoredDestination[]> {
@@ -27,11 +27,11 @@ class ListedStore extends MemoryDestinationStore {
   }
 }
 
-describe.each(PLATFORMS)('what the console tells of changes on %s', (platform) => {
+describe.each(PLATFORMS)('the stream of changes on %s', (platform) => {
   const stage = new Stage();
   const newConnection = quickConnections();
 
-  it('is for those who may see them, and of the destinations of another tenant for nobody', async () => {
+  it('refuses readers who may not see the destinations, and tells the others of each change', async () => {
     const { server, receiver, url } = await stage.add(ConsoleApp.start(await newConnection(), { platform }));
     const destinations = server.app.get(DestinationsService);
     const add = async (tenant: string): Promise<string> => {
@@ -80,7 +80,7 @@ describe.each(PLATFORMS)('what the console tells of changes on %s', (platform) =
     expect(ofOwn.parts.every(({ data }) => JSON.stringify(data) === '{}')).toBe(true);
   });
 
-  it('is looked at once for all pages of the operator, and some destinations at a time', async () => {
+  it('reads the destinations once for all pages of the operator, at most a hundred at a time', async () => {
     const store = new ListedStore();
     const { server, url } = await stage.add(
       ConsoleApp.start(await newConnection(), {
@@ -108,7 +108,7 @@ describe.each(PLATFORMS)('what the console tells of changes on %s', (platform) =
     expect(store.limits.length).toBeLessThan(10 * pagesOfOne);
   });
 
-  it('ends with the destination, and is for twenty pages at the same time', async () => {
+  it('ends when the destination is deleted, and allows a tenant twenty pages at a time', async () => {
     const { server, receiver, url } = await stage.add(ConsoleApp.start(await newConnection(), { platform }));
     const destinations = server.app.get(DestinationsService);
     const { id } = await destinations.create({ tenant: 'acme', urls: [receiver.url()] });
@@ -125,16 +125,16 @@ describe.each(PLATFORMS)('what the console tells of changes on %s', (platform) =
       });
       expect(parts.at(-1)).toMatchObject({ event: 'away', data });
     }
-    // More than may be open: one that is refused takes no place.
+    // More than may be open: a stream that is refused takes up no place.
     for (let n = 0; n < 21; n++) expect((await watch(ACME)).answer.statusCode).toBe(404);
     expect(server.log.errors).toEqual([]);
   });
 });
 
-describeServers('what the console tells of changes', (backend) => {
+describeServers('the stream of changes', (backend) => {
   const stage = new Stage();
 
-  it('comes from the process that delivers', async () => {
+  it('tells of changes by the process that delivers', async () => {
     const { connection } = backend;
     const destinations = { encryptionKey: 'e'.repeat(64), allowPrivateNetwork: true };
     const receiver = await stage.receiver();
@@ -156,7 +156,7 @@ describeServers('what the console tells of changes', (backend) => {
     expect(receiver.requests).toHaveLength(1);
   });
 
-  it('goes on while the queue is away, which the overview says', async () => {
+  it('goes on while the queue is away, which the overview reports', async () => {
     const analytics = consoleOptions({ connection: backend.connection, shutdownTimeout: 500 });
     const server = await stage.add(TrackingServer.start({ platform: 'Express', analytics }));
     const watcher = await stage.add(Watcher.open(`${server.url}/analytics`, OPERATOR, '/changes'));
@@ -194,7 +194,7 @@ describeWith('chromium', Browser.binary !== undefined, 'a page of the console th
   const track = (event: string): string =>
     visit.app.server.analytics.tenant('acme').track({ userId: 'u1', event });
 
-  it('renews the overview by itself, without a jump, also after the connection was lost', async () => {
+  it('renews the overview by itself, without a jump, even after the connection was lost', async () => {
     const { visitor, app } = visit;
     const { server, receiver } = app;
     await server.app.get(DestinationsService).create({ tenant: 'acme', urls: [receiver.url()] });
@@ -210,7 +210,7 @@ describeWith('chromium', Browser.binary !== undefined, 'a page of the console th
     expect(await shifts()).toEqual([]);
   });
 
-  it('shows what is down, disabled, waiting and refused as soon as it is', async () => {
+  it('shows at once what is down, disabled, waiting or refused', async () => {
     const { visitor, app } = visit;
     const { server, receiver } = app;
     const destinations = server.app.get(DestinationsService);
@@ -255,7 +255,7 @@ describeWith('chromium', Browser.binary !== undefined, 'a page of the console th
     expect((await list.count()).all).toBe(31);
   });
 
-  it('no longer shows as failed what somebody else has had delivered', async () => {
+  it('no longer shows a message as failed once somebody else has replayed it', async () => {
     const { visitor, app } = visit;
     const { server, receiver } = app;
     const { id } = await server.app
@@ -271,7 +271,7 @@ describeWith('chromium', Browser.binary !== undefined, 'a page of the console th
     await visitor.reads('Nothing that matches has failed for good.');
   });
 
-  it('is told of changes only while it can be seen', async () => {
+  it('listens for changes only while it can be seen', async () => {
     const { visitor, app } = visit;
     const streams = new Set<ServerResponse>();
     app.server.app.getHttpServer().on('request', ({ url }: IncomingMessage, response: ServerResponse) => {

@@ -5,7 +5,7 @@ import type { AppOptions } from '../support/analytics-app.js';
 import type { TestConnection } from '../support/describe-backend.js';
 import { Receiver, type ReceiverOptions } from '../support/receiver.js';
 
-/** Options of an application with a console and destinations on this machine, whose events leave at once. */
+/** Returns options of an application with a console, which sends events at once, also to this machine. */
 export function consoleOptions(options: AppOptions): AppOptions {
   return {
     flushAt: 1,
@@ -19,7 +19,7 @@ export interface ConsoleAppOptions {
   /** @default Express */
   platform?: Platform;
   answer?: ReceiverOptions['answer'];
-  /** Options beside those of `consoleOptions`. */
+  /** Options in addition to those of `consoleOptions`. */
   analytics?: (receiver: Receiver) => AppOptions;
 }
 
@@ -40,7 +40,7 @@ export class ConsoleApp {
     return new ConsoleApp(server, receiver);
   }
 
-  /** Of the console. */
+  /** URL of the console. */
   get url(): string {
     return `${this.server.url}/analytics`;
   }

@@ -52,7 +52,7 @@ function ask(server: TrackingServer, token: string): Promise<ApiAnswer> {
 describeServersOrEmbedded('a link to the console', (backend) => {
   const stage = new Stage();
 
-  it('shows what its tenant may see, and nothing of another one, until it is revoked', async () => {
+  it('shows what its tenant may see, and nothing of other tenants, until it is revoked', async () => {
     const server = await stage.add(startOn(backend.connection));
     const console = server.app.get(ConsoleService);
     const path = console.linkFor(LINK);
@@ -107,7 +107,7 @@ describeServersOrEmbedded('a link to the console', (backend) => {
 describeAnyServer('a link to the console', (backend) => {
   const stage = new Stage();
 
-  it('is good when it is made right after the ones before were revoked', async () => {
+  it('works if it is made right after the earlier links were revoked', async () => {
     const server = await stage.add(startOn(backend.connection));
     const console = server.app.get(ConsoleService);
     const links: string[] = [];
@@ -129,7 +129,7 @@ describeWith('postgres', PostgresServer.installed, 'a link to the console that w
   });
   afterAll(() => postgres.dispose());
 
-  it('is not good again where somebody has removed the table of those that were revoked', async () => {
+  it('does not work again when the table of revoked links was removed', async () => {
     const server = await stage.add(startOn(postgres.url()));
     const other = await stage.add(PostgresSession.open(postgres.url()));
     const console = server.app.get(ConsoleService);
@@ -140,9 +140,9 @@ describeWith('postgres', PostgresServer.installed, 'a link to the console that w
   });
 });
 
-describeRedis('a flood of requests by links to the console', () => {
+describeRedis('a flood of requests with links to the console', () => {
   const stage = new Stage();
-  /** A server of Node keeps 511 connections waiting. More may be reset where the machine is slow. */
+  /** A Node server keeps 511 connections waiting. Further ones may be reset if the machine is slow. */
   const FLOOD = 250;
   /** Requests that are admitted at once. */
   const BURST = 100;
@@ -152,15 +152,15 @@ describeRedis('a flood of requests by links to the console', () => {
   });
   afterAll(() => redis.dispose());
 
-  it('costs the database few look-ups, also by a link that was revoked, which takes nothing of its tenant', async () => {
+  it('causes few look-ups in the database, and with a revoked link takes nothing from its tenant', async () => {
     const server = await stage.add(startOn(redis.url()));
     const console = server.app.get(ConsoleService);
     const admin = new Redis(redis.url());
     const lookUps = async (): Promise<number> =>
       Number(/cmdstat_zscore:calls=(\d+)/.exec(await admin.info('commandstats'))?.[1] ?? 0);
-    // Also where its text is another each time.
+    // The text of the token is different each time.
     const flood = async (token: string): Promise<ApiAnswer[]> => {
-      // As if they came at once, however busy the machine is.
+      // As if all came at once, however busy the machine is.
       const clock = jest.spyOn(performance, 'now').mockReturnValue(performance.now());
       const asked = Array.from({ length: FLOOD }, (_, index) => ask(server, `${token}.${index}`));
       return Promise.all(asked).finally(() => {
@@ -169,7 +169,7 @@ describeRedis('a flood of requests by links to the console', () => {
     };
     const statuses = (answers: ApiAnswer[]): number[] =>
       [...new Set(answers.map(({ status }) => status))].sort();
-    // Few more are looked up than are admitted.
+    // Hardly more are looked up than are admitted.
     const most = BURST + FLOOD / 10;
 
     const valid = await flood(tokenOf(console.linkFor(LINK)));
@@ -220,14 +220,14 @@ describeWith('chromium', Browser.binary !== undefined, 'a link to the console in
     expect(await textIn(origins.unnamed)).toContain('refused to connect');
   });
 
-  it('asks before it makes a new secret, also where the browser asks nothing by itself', async () => {
+  it('asks before it makes a new secret, even in a frame in which the browser shows no dialogs', async () => {
     const { visitor, app } = visit;
     const { page } = visitor;
     const urls = [app.receiver.url()];
     const { id } = await app.server.app.get(DestinationsService).create({ tenant: 'initech', urls });
     await page.goto(origins.named);
     const src = `${app.server.url}${app.server.app.get(ConsoleService).linkFor({ tenant: 'initech' })}`;
-    // Without `allow-modals`.
+    // Without `allow-modals`, the browser shows no dialogs.
     const sandbox = 'allow-scripts allow-same-origin';
     await page.evaluate(
       `document.body.innerHTML = '<iframe width="800" height="600" sandbox="${sandbox}" src="${src}"></iframe>'`,
@@ -239,7 +239,7 @@ describeWith('chromium', Browser.binary !== undefined, 'a link to the console in
     expect(visitor.questions).toEqual(['Make a new secret? The old one signs as well for one day.']);
   });
 
-  it('tells a tab that was opened out of its own where to go on', async () => {
+  it('tells a tab that was opened from its own tab how to go on', async () => {
     const { visitor, app } = visit;
     const { page } = visitor;
     const urls = [app.receiver.url()];
@@ -259,7 +259,7 @@ describeWith('chromium', Browser.binary !== undefined, 'a link to the console in
     await page.bringToFront();
   });
 
-  it('begins anew with each other link that its frame is given, also after the one before has ended', async () => {
+  it('starts anew with each link that its frame is given, even after the link before has ended', async () => {
     const { visitor, app } = visit;
     const { page } = visitor;
     const console = app.server.app.get(ConsoleService);
@@ -271,7 +271,7 @@ describeWith('chromium', Browser.binary !== undefined, 'a link to the console in
     settings.src = linkFor('acme');
     await page.goto(origins.named);
     const frame = await page.waitForFrame((one) => one !== page.mainFrame());
-    // A row that is out of sight in so small a frame is not drawn.
+    // `textContent`, since rows that are out of sight in so small a frame are not drawn.
     const reads = (text: string): Promise<unknown> =>
       until(async () => {
         const shown = String(await frame.evaluate('document.body.textContent'));
@@ -284,7 +284,7 @@ describeWith('chromium', Browser.binary !== undefined, 'a link to the console in
     await give(linkFor('globex'));
     await reads('Hooks of globex');
     expect(await frame.evaluate('document.body.textContent')).not.toContain('Hooks of acme');
-    // The settings page around it says whose it is.
+    // The settings page around the frame says whose destinations they are.
     expect(await frame.evaluate('document.body.textContent')).not.toContain('Tenant');
     expect(await frame.evaluate('location.hash')).toBe('#/');
 
@@ -299,7 +299,7 @@ describeWith('chromium', Browser.binary !== undefined, 'a link to the console in
 describe('the token of a link', () => {
   const NEVER = { revoke: () => Promise.resolve(), revokedAt: () => Promise.resolve(0) };
 
-  it('ends, and is good with an older key only while that is given', async () => {
+  it('expires, and works with an older key only while that key is given', async () => {
     const [older, newer] = [key(), key()];
     let now = 1_000;
     const linksWith = (...keys: Buffer[]): ConsoleLinks =>
@@ -315,7 +315,7 @@ describe('the token of a link', () => {
     await expect(linksWith(older).tenantOf(token)).rejects.toMatchObject({ code: 'LINK_ENDED' });
   });
 
-  it('is refused with what to do where it cannot be made', () => {
+  it('is refused with an error code if it cannot be made', () => {
     const code = (value: string): object => expect.objectContaining({ code: value });
     const service = (...keys: Buffer[]): ConsoleService =>
       new ConsoleService(() => ({
@@ -334,14 +334,14 @@ describe('the token of a link', () => {
     }
   });
 
-  it('is neither made nor revoked where its options are others than it has', async () => {
+  it('is neither made nor revoked with unknown or wrong options', async () => {
     const console = new ConsoleService(() => ({
       links: new ConsoleLinks(new LinkSigner([key()]), NEVER),
       path: '/analytics',
     }));
     const refused = (message: RegExp): object =>
       expect.objectContaining({ code: 'INVALID_CONSOLE_LINK', message: expect.stringMatching(message) });
-    // An hour, where the caller meant a minute.
+    // The link would be valid for an hour, while the caller meant a minute.
     expect(() => console.linkFor({ ...LINK, expiresin: 60_000 } as ConsoleLinkOptions)).toThrow(
       refused(/did you mean `expiresIn`\?/),
     );

@@ -5,19 +5,19 @@ import { Visitor } from './visitor.js';
 
 const TIMEOUT = 120_000;
 
-/** Something with a console that is visited. */
+/** An application whose console can be visited. */
 interface Visited {
-  /** Of the console. */
+  /** URL of the console. */
   readonly url: string;
   close(): Promise<unknown>;
 }
 
-/** Starts an application before the tests of a suite, with somebody who visits its console; ends both after them. */
+/** Starts an application before the tests of a suite, and a visitor of its console. Ends both after the tests. */
 export class ConsoleVisit<T extends Visited> {
   private opened: { app: T; visitor: Visitor } | undefined;
 
   constructor(start: (connection: TestConnection) => Promise<T>, user: string) {
-    // The first to be called: the application is closed before the server of its queue.
+    // Registered first, so that the application is closed before the server of its queue.
     afterAll(async () => {
       await this.opened?.visitor.close();
       await this.opened?.app.close();

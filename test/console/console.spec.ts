@@ -13,7 +13,7 @@ import { until } from '../support/until.js';
 import { ConsoleApp, consoleOptions } from './console-app.js';
 import { ConsoleVisit } from './console-visit.js';
 
-/** Of the page's script and styles, compressed. */
+/** Most bytes of the page's script and styles together, compressed. */
 const MAX_PAGE_BYTES = 120 * 1024;
 const HOSTILE = '<img src=x onerror="document.title=1"><script>document.title=1</script>';
 
@@ -24,7 +24,7 @@ const ATTEMPT = {
   at: 1_795_253_400_000,
   duration: 12.5,
 };
-/** What is answered as the history of any destination. */
+/** The history that the application returns for any destination. */
 const HOURS = [
   {
     hour: 1_795_251_600_000,
@@ -88,7 +88,7 @@ describe.each(PLATFORMS)('the console on %s', (platform) => {
     });
   }
 
-  it('shows its page to whoever is known, and to nobody else, with nothing written into it', async () => {
+  it('shows its page to known users only, without inline scripts and styles', async () => {
     const stranger = await server.send('/analytics', {});
     expect(stranger.status).toBe(401);
     expect(stranger.body).not.toContain('data-api');
@@ -115,7 +115,7 @@ describe.each(PLATFORMS)('the console on %s', (platform) => {
     expect((await server.send('/analytics/other', {})).status).toBe(404);
   });
 
-  it('changes something only for its own page, and logs who did what', async () => {
+  it('accepts changes from its own page only, and logs who did what', async () => {
     const path = '/analytics/destinations';
     const body = { urls: ['https://acme.example/secret-path'] };
     const acme = { cookie: 'user=acme' };
@@ -137,7 +137,7 @@ describe.each(PLATFORMS)('the console on %s', (platform) => {
 
     const created = await server.post(path, body, own);
     const { id, secret } = created.body as { id: string; secret: string };
-    // Some proxies name the port, which a browser leaves out where it is the default.
+    // Some proxies name the port, which a browser leaves out if it is the default.
     for (const host of ['app.example', 'app.example:443']) {
       const proxied = { ...page, origin: 'https://app.example', 'x-forwarded-host': host };
       expect((await server.post(`${path}/${id}/disable`, {}, proxied)).status).toBe(200);
@@ -158,10 +158,10 @@ describe.each(PLATFORMS)('the console on %s', (platform) => {
     for (const hidden of [secret, 'secret-path']) expect(log).not.toContain(hidden);
   });
 
-  it('refuses whoever asks too often, and nobody else', async () => {
+  it('refuses users who ask too often, and nobody else', async () => {
     const ask = (user: string): ReturnType<TrackingServer['send']> =>
       server.send('/analytics', { headers: { cookie: `user=${user}` } });
-    // As if they came at once, however busy the machine is.
+    // As if all came at once, however busy the machine is.
     const clock = jest.spyOn(performance, 'now').mockReturnValue(performance.now());
     const asked = Array.from({ length: 250 }, () => ask('flood'));
     const answers = await Promise.all(asked).finally(() => {
@@ -173,7 +173,7 @@ describe.each(PLATFORMS)('the console on %s', (platform) => {
     expect((await ask('other')).status).toBe(200);
   });
 
-  it('tells only the operator how all is going', async () => {
+  it('shows the overview to the operator only', async () => {
     const ask = (headers: Record<string, string>): ReturnType<TrackingServer['send']> =>
       server.send('/analytics/overview', { headers });
     expect(await ask({})).toMatchObject({ status: 401, body: { error: { code: 'UNAUTHORIZED' } } });
@@ -186,14 +186,14 @@ describe.each(PLATFORMS)('the console on %s', (platform) => {
     });
   });
 
-  it('tells the operator how all is going where no history is kept, too', async () => {
+  it('shows the operator an overview even if no history is kept', async () => {
     const other = await stage.add(start({ history: false }));
     const { body } = await other.send('/analytics/overview', { headers: { cookie: 'user=operator' } });
     expect(body).toMatchObject({ health: { status: 'up' }, stored: { disabled: [] } });
     expect(Object.keys((body as { stored: object }).stored)).toEqual(['disabled']);
   });
 
-  it('tells only the operator of the sources', async () => {
+  it('shows the sources to the operator only', async () => {
     const ask = (user: string): ReturnType<TrackingServer['send']> =>
       server.send('/analytics/sources', { headers: { cookie: `user=${user}` } });
     expect(await ask('acme')).toMatchObject({ status: 404 });
@@ -203,8 +203,8 @@ describe.each(PLATFORMS)('the console on %s', (platform) => {
     });
   });
 
-  // The last one: Nest logs with the logger of the application that was started last.
-  it('speaks to the API that the application has, and asks it who may see what', async () => {
+  // The last test: Nest logs with the logger of the application that was started last.
+  it('uses the API that the application configures, which decides who may see what', async () => {
     const api = { path: '/api/hooks', authorize };
     const other = await stage.add(
       start({ console: { path: '/admin', authorize }, destinations: { encryptionKey: false, api } }),
@@ -325,7 +325,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the console in a browser
     await visitor.sees('Changed');
     expect(await visitor.text()).not.toContain('Of another');
 
-    // The title follows the text.
+    // The title is set after the text.
     await visitor.page.waitForFunction(`document.title === 'Destinations – Analytics'`);
     expect(visitor.complaints.filter((text) => !/status of (422|501)/.test(text))).toEqual([]);
     await visitor.page.goto(`${server.url}/analytics#/destinations/${id}`);
@@ -333,7 +333,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the console in a browser
     await visitor.sees('There are none yet');
   });
 
-  it('shows the operator first how all is going', async () => {
+  it('shows the operator the overview first', async () => {
     const { visitor } = visit;
     const { server } = visit.app;
     await visitor.showTo('operator', '/analytics');

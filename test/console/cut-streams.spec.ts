@@ -7,7 +7,7 @@ import type { Instead } from './front-proxy.js';
 import { ProxiedConsole } from './proxied-console.js';
 import { untilTrue } from './until-true.js';
 
-/** How often a page asks until it has to be seen that it waits longer each time. */
+/** Pauses between requests after which a page must be seen to wait longer each time. */
 const TIMES = 3;
 
 const UNEXPECTED = 'The answer (status 200) is not the application';
@@ -33,14 +33,14 @@ const ANSWERS: [name: string, answer: Instead, says: string][] = [
 describeWith('chromium', Browser.binary !== undefined, 'a page of the console whose stream is cut', () => {
   const visit = new ConsoleVisit((connection) => ProxiedConsole.start(connection), 'operator');
 
-  /** Waits until the page asks ever less often. */
+  /** Waits until the page asks less and less often. */
   async function expectToAskLess(): Promise<void> {
     const [first = 0, ...others] = await visit.app.proxy.pauses(TIMES);
     expect(others.at(-1)).toBeGreaterThan(2 * first);
   }
 
   it.each(ANSWERS)(
-    'says so where it watches live and gets %s, and asks ever less often until it gets one',
+    'says so if it gets %s for live events, and asks less and less often until it gets a stream',
     async (_, answer, says) => {
       const { visitor, app } = visit;
       await visitor.showTo('operator', '/analytics');
@@ -54,7 +54,7 @@ describeWith('chromium', Browser.binary !== undefined, 'a page of the console wh
     },
   );
 
-  it('says that the destination is gone where somebody else deletes it, and nothing else', async () => {
+  it('says that the destination is gone when somebody else deletes it, and nothing else', async () => {
     const { visitor, app } = visit;
     const destinations = app.app.server.app.get(DestinationsService);
     const { id } = await destinations.create({ tenant: 'acme', urls: [app.app.receiver.url()] });
@@ -73,7 +73,7 @@ describeWith('chromium', Browser.binary !== undefined, 'a page of the console wh
     expect(await visitor.page.evaluate('notices')).toEqual([gone]);
   });
 
-  it.each(ANSWERS)('says so where it is told of changes and gets %s', async (_, answer, says) => {
+  it.each(ANSWERS)('says so if it gets %s for changes', async (_, answer, says) => {
     const { visitor, app } = visit;
     const { id } = await app.app.server.app
       .get(DestinationsService)
@@ -86,7 +86,7 @@ describeWith('chromium', Browser.binary !== undefined, 'a page of the console wh
     await untilTrue(visitor.page, `!document.body.innerText.includes(${JSON.stringify(says)})`);
   });
 
-  it('asks ever less often where each stream ends as soon as it has begun', async () => {
+  it('asks less and less often if each stream ends as soon as it has begun', async () => {
     const { visitor, app } = visit;
     app.proxy.answer('/live', (response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' }).end('event: ready\ndata: {}\n\n');
@@ -95,7 +95,7 @@ describeWith('chromium', Browser.binary !== undefined, 'a page of the console wh
     await expectToAskLess();
   });
 
-  it('says so where what is new is never answered, and asks again', async () => {
+  it('says so if a request for an update is never answered, and asks again', async () => {
     const { visitor, app } = visit;
     app.proxy.passAll();
     await visitor.showTo('operator', '/analytics');
@@ -110,7 +110,7 @@ describeWith('chromium', Browser.binary !== undefined, 'a page of the console wh
     await untilTrue(visitor.page, `!document.body.innerText.includes('cannot be reached')`);
   });
 
-  it('asks again, and misses nothing, where a stream falls silent and its connection stays', async () => {
+  it('asks again, and misses nothing, if a stream falls silent while its connection stays open', async () => {
     const { visitor, app } = visit;
     const { analytics } = app.app.server;
     app.proxy.passAll();

@@ -8,7 +8,7 @@ import { ConsoleVisit } from './console-visit.js';
 describeWith('chromium', Browser.binary !== undefined, 'the form of a destination', () => {
   const visit = new ConsoleVisit((connection) => ConsoleApp.start(connection), 'acme');
 
-  /** Adds a destination, and opens the form with which it is changed. */
+  /** Adds a destination, and opens the form that changes it. */
   async function open(fields: Partial<NewDestination>): Promise<string> {
     const { visitor, app } = visit;
     const urls = [app.receiver.url()];
@@ -18,7 +18,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the form of a destinatio
     return id;
   }
 
-  it('takes away what was given before: what is emptied, and headers that are told to go', async () => {
+  it('removes what was given before: fields that are emptied, and headers when asked to', async () => {
     const { visitor, app } = visit;
     const destinations = app.server.app.get(DestinationsService);
     const given: Partial<NewDestination> = {
@@ -56,7 +56,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the form of a destinatio
     expect(visitor.complaints).toEqual([]);
   });
 
-  it('says for how long and after what a message is tried again, and what is wrong with that beside the field', async () => {
+  it('sets how long and after which answers a message is retried, and shows errors beside the field', async () => {
     const { visitor, app } = visit;
     const destinations = app.server.app.get(DestinationsService);
     const id = await open({});
@@ -88,7 +88,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the form of a destinatio
     });
   });
 
-  it('is below all that decides which events come, and for how long they are tried', async () => {
+  it('stands below all settings of which events come, and of how long they are retried', async () => {
     const { visitor } = visit;
     await open({
       events: ['Order *'],
@@ -138,7 +138,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the form of a destinatio
     });
   });
 
-  it('keeps what is typed, and saves it, whatever its reader presses meanwhile', async () => {
+  it('keeps what is typed, and saves it, whichever buttons are pressed meanwhile', async () => {
     const { visitor, app } = visit;
     const destinations = app.server.app.get(DestinationsService);
     const id = await open({ name: 'Warehouse' });
@@ -162,18 +162,18 @@ describeWith('chromium', Browser.binary !== undefined, 'the form of a destinatio
     expect(await destinations.get(id)).toMatchObject({ description: 'Of the south', enabled: false });
   });
 
-  it('takes what has become of a field for saved where that is what was typed', async () => {
+  it('treats a field as saved if somebody else has given it the typed value', async () => {
     const { visitor, app } = visit;
     const destinations = app.server.app.get(DestinationsService);
     const id = await open({ description: 'Of the north' });
     await visitor.fill('Description', 'Of the south');
-    // As if it was saved before, without an answer.
+    // As if the form had been saved before, but had got no answer.
     await destinations.update(id, { description: 'Of the south' });
     await save();
     expect(await destinations.get(id)).toMatchObject({ description: 'Of the south', version: 2 });
   });
 
-  it('refuses a header that is there twice, of which it would send the last one', async () => {
+  it('refuses a header that is given twice, of which only the last one would be sent', async () => {
     const { visitor, app } = visit;
     const destinations = app.server.app.get(DestinationsService);
     const id = await open({});
@@ -183,7 +183,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the form of a destinatio
     expect(await destinations.get(id)).toMatchObject({ headers: [] });
   });
 
-  it('shows what somebody else has made of the same field, and replaces that only when it is saved again', async () => {
+  it('shows the change that somebody else made to the same field, and replaces it only when saved again', async () => {
     const { visitor, app } = visit;
     const destinations = app.server.app.get(DestinationsService);
     const id = await open({ description: 'Of the north', name: 'Warehouse' });
@@ -207,7 +207,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the form of a destinatio
     ['other values', (): Promise<unknown> => visit.visitor.page.locator('#headers').fill('x-key: A2')],
     ['no headers', (): Promise<unknown> => visit.visitor.click('Remove x-key')],
   ])(
-    'replaces values of headers, which it cannot show, by %s only when it is saved again after a change of somebody else',
+    'replaces header values, which it cannot show, by %s after a change by somebody else only when saved again',
     async (kind, type) => {
       const { visitor, app } = visit;
       const destinations = app.server.app.get(DestinationsService);
@@ -219,7 +219,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the form of a destinatio
       };
       await type();
       await destinations.update(id, { headers: { 'x-key': 'B2' }, description: 'Of the south' });
-      // The page has what is new, and the form is not saved over it.
+      // The page shows the new values. The form must not be saved over them.
       await visitor.reads('Of the south');
       await visitor.click('Save');
       await visitor.reads('Nothing was saved');
@@ -231,7 +231,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the form of a destinatio
     },
   );
 
-  it('saves the first headers of a destination whatever somebody else has changed of its other fields', async () => {
+  it('saves the first headers of a destination even if somebody else has changed its other fields', async () => {
     const { visitor, app } = visit;
     const destinations = app.server.app.get(DestinationsService);
     const id = await open({ description: 'Of the north' });

@@ -15,7 +15,7 @@ const AT_ONCE = 50;
 
 const idOf = (n: number): string => `dst_${String(n).padStart(5, '0')}`;
 
-/** More destinations than the overview looks at, in a store that says of none whether it is disabled. */
+/** Returns a store with more destinations than the overview looks at, which says of none whether it is disabled. */
 function filledStore(): MemoryDestinationStore {
   const store = new MemoryDestinationStore();
   for (let n = 0; n < MANY; n++) {
@@ -29,14 +29,14 @@ describeServersOrEmbedded('the disabled destinations in the overview', (backend)
   const stage = new Stage();
 
   it(
-    'are found among any number, and no others',
+    'are found among any number of destinations, and no others',
     async () => {
       const { server } = await stage.add(ConsoleApp.start(backend.connection));
       const destinations = server.app.get(DestinationsService);
       const urls = ['https://hooks.example.com/'];
       const metadata = { enabled: false };
       const created: DestinationDetails[] = [];
-      // All at once, some would wait for a connection for longer than a pool lets them on a slow machine.
+      // In portions: with all at once on a slow machine, some would wait for a connection longer than a pool allows.
       while (created.length < MANY) {
         const some = Array.from({ length: Math.min(AT_ONCE, MANY - created.length) }, (_, n) =>
           destinations.create(created.length + n === 0 ? { urls, metadata } : { urls }),
@@ -80,7 +80,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the overview over a stor
   }
 
   it(
-    'says where it has not looked at all destinations for those that are disabled',
+    'says if it has not searched all destinations for disabled ones',
     async () => {
       const { visitor } = visit;
       await set(MANY - 1, { enabled: false, name: 'The last one' });
@@ -102,7 +102,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the overview over a stor
   );
 
   it(
-    'leads to a list that tells no time of a destination whose time of change is not known',
+    'leads to a list that shows no time for a destination whose time of change is unknown',
     async () => {
       const { visitor } = visit;
       await set(2, { updatedAt: 0, name: 'Of an unknown time' });

@@ -8,7 +8,7 @@ import {
   renewedList,
 } from '../../src/console/page/failed-list.js';
 
-/** Messages by their ids; one whose id ends with a question mark is of a batch that is still retried. */
+/** Returns messages with these ids. A question mark at the end means that the message's batch is still retried. */
 function messages(...ids: string[]): FailedMessage[] {
   return ids.map((id) => ({
     messageId: id.replace('?', ''),
@@ -34,7 +34,7 @@ const limits = (count: number, read: string[] = [], gone: string[] = []): ListLi
   isGone: ({ messageId }) => gone.includes(messageId),
 });
 
-/** The ids of the rows, and behind a bar of those that stand apart. */
+/** Returns the ids of the rows, followed by a bar and the ids of the rows that stand apart, if any. */
 function textOf({ rows, apart }: FailedList): string {
   const ids = (of: readonly FailedMessage[]): string => of.map(({ messageId }) => messageId).join(' ');
   return apart.length === 0 ? ids(rows) : `${ids(rows)} | ${ids(apart)}`;
@@ -129,7 +129,7 @@ describe('the list of what has failed for good, renewed,', () => {
     expect(textOf(renewedList(shown, { messages: messages(...latest), isAll }, given))).toBe(becomes);
   });
 
-  it('has a thousand rows, and more only while somebody reads them', () => {
+  it('has at most a thousand rows, and more than asked for only while somebody reads them', () => {
     const ids = Array.from({ length: MOST_ROWS + 100 }, (_, index) => `m${index}`);
     const last = `m${MOST_ROWS + 50}`;
     const { rows, apart } = cutList(list(ids), limits(20, ['m500', last]));

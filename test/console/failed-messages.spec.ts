@@ -7,7 +7,7 @@ import { ConsoleVisit } from './console-visit.js';
 import { ProxiedConsole } from './proxied-console.js';
 import { untilTrue } from './until-true.js';
 
-/** What is read out. */
+/** The text that screen readers announce. */
 const STATUS = `Array.from(document.querySelectorAll('[role=status]'), ({ textContent }) => textContent).join(' ')`;
 
 describeWith('chromium', Browser.binary !== undefined, 'whoever looks for what has failed', () => {
@@ -54,7 +54,7 @@ describeWith('chromium', Browser.binary !== undefined, 'whoever looks for what h
     expect(await typed()).toBe('400');
   });
 
-  it('hears that it is being loaded, and sees what was there before until then', async () => {
+  it('is told that the list is loading, and sees the previous list until then', async () => {
     const { visitor, app } = visit;
     const { page } = visitor;
     await open();
@@ -72,7 +72,7 @@ describeWith('chromium', Browser.binary !== undefined, 'whoever looks for what h
     expect(await visitor.text()).not.toContain('400 track');
   });
 
-  it('can ask for more again once that was refused', async () => {
+  it('can ask for more again after a refusal', async () => {
     const { visitor, app } = visit;
     const { page } = visitor;
     await open();
@@ -97,14 +97,14 @@ describeWith('chromium', Browser.binary !== undefined, 'whoever looks for what h
     expect(await visitor.text()).not.toContain('Show more');
   });
 
-  it('hears that nothing was replayed where nothing has failed', async () => {
+  it('is told that nothing was replayed if nothing has failed', async () => {
     const { visitor } = visit;
     await open();
     await visitor.click('Replay all that match');
     await visitor.reads('Nothing that matches has failed for good; nothing was replayed.');
   });
 
-  it('hears that a destination is to be enabled before anything is replayed', async () => {
+  it('is told to enable a destination before anything is replayed', async () => {
     const { visitor } = visit;
     const id = await open();
     const messageId = track('Refused');
@@ -119,7 +119,7 @@ describeWith('chromium', Browser.binary !== undefined, 'whoever looks for what h
     await visitor.reads(told);
   });
 
-  it('is not asked to replay a message that they have selected, and that is gone', async () => {
+  it('is not offered a replay of selected messages that are gone', async () => {
     const { visitor, app } = visit;
     const id = await open();
     const messageId = track('Refused');
@@ -136,7 +136,7 @@ describeWith('chromium', Browser.binary !== undefined, 'whoever looks for what h
     await untilTrue(visitor.page, `!document.body.innerText.includes('Replay 1 message')`);
   });
 
-  it('keeps their selection in a replay of all that has not taken the message', async () => {
+  it('keeps the selection when a replay of all messages has not taken the selected one', async () => {
     const { visitor, app } = visit;
     await open();
     const messageId = track('Refused');

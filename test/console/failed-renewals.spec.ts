@@ -14,7 +14,7 @@ import { ConsoleVisit } from './console-visit.js';
 import { ProxiedConsole } from './proxied-console.js';
 import { RowList } from './row-list.js';
 
-/** Jobs that wait for another tenant. */
+/** Jobs that wait in the queue. */
 const WAITING = 100;
 const LIST = '[aria-label="Messages that failed for good"]';
 
@@ -42,7 +42,7 @@ describeWith('chromium', Browser.binary !== undefined, 'what a page shows as fai
     await visitor.reads('Nothing that matches has failed for good.');
   }
 
-  /** Paths of requests for what has failed, from now on. */
+  /** Returns the URLs of requests for failed messages, noted from now on. */
   function requests(): string[] {
     const paths: string[] = [];
     visit.visitor.page.on('request', (request) => {
@@ -51,7 +51,7 @@ describeWith('chromium', Browser.binary !== undefined, 'what a page shows as fai
     return paths;
   }
 
-  it('is asked for again only when more has failed, and then nothing is read that waits', async () => {
+  it('is loaded again only when more has failed, and then without a look at what waits', async () => {
     const { visitor } = visit;
     await open();
     const paths = requests();
@@ -64,7 +64,7 @@ describeWith('chromium', Browser.binary !== undefined, 'what a page shows as fai
     expect(paths).toEqual([expect.stringContaining('waiting=false')]);
   });
 
-  it('is asked for once at a time, however much fails meanwhile', async () => {
+  it('is loaded by one request at a time, however much fails meanwhile', async () => {
     const { visitor, app } = visit;
     await open();
     const paths = requests();
@@ -84,7 +84,7 @@ describeWith('chromium', Browser.binary !== undefined, 'what a page shows as fai
     expect((await list().count()).all).toBe(5);
   });
 
-  it('is asked for again, without a word, where too much is read for its reader already', async () => {
+  it('is loaded again, without showing an error, when its reader was already reading too much', async () => {
     const { visitor, app } = visit;
     await open();
     let refusals = 0;
@@ -102,7 +102,7 @@ describeWith('chromium', Browser.binary !== undefined, 'what a page shows as fai
     await list().begins(messageId);
   });
 
-  /** Lets messages fail, and waits until the page shows that. @param before how many have failed already */
+  /** Lets messages fail, and waits until the page shows them. @param before number of messages that failed before */
   async function fail(count: number, before: number): Promise<void> {
     for (let n = 1; n < count; n++) track('Refused');
     if (count > 1) await visit.visitor.reads(`${before + count - 1} failed`);
@@ -110,7 +110,7 @@ describeWith('chromium', Browser.binary !== undefined, 'what a page shows as fai
     await list().begins(track('Refused'));
   }
 
-  it('is no more than its reader has asked for, but for what they read', async () => {
+  it('has no more rows than its reader asked for, unless they read one further down', async () => {
     await open();
     await fail(15, 0);
     await fail(15, 15);
@@ -124,7 +124,7 @@ describeWith('chromium', Browser.binary !== undefined, 'what a page shows as fai
     expect((await list().count()).all).toBe(20);
   });
 
-  it('has a gap where more has failed than was read, behind which is only what its reader reads', async () => {
+  it('has a gap if more has failed than was loaded, and behind the gap only what its reader reads', async () => {
     const { visitor, app } = visit;
     await open();
     await fail(20, 0);
@@ -145,7 +145,7 @@ describeWith('chromium', Browser.binary !== undefined, 'what a page shows as fai
     expect(await visitor.text()).not.toContain('More have failed in between.');
   });
 
-  it('is what matches the filter, with what was selected, when a replay ends that began with another one', async () => {
+  it('matches the filter, and keeps the selection, when a replay ends that began with another filter', async () => {
     const { visitor, app } = visit;
     await open();
     const messageId = track('Refused');
@@ -175,7 +175,7 @@ describeWith('chromium', Browser.binary !== undefined, 'what a page shows as fai
 describeWith('redis', RedisServer.installed, 'what a page asks for when it renews what has failed', () => {
   const stage = new Stage();
 
-  it('reads no job that waits, of which there may be a million', async () => {
+  it('reads no waiting jobs, of which there may be a million', async () => {
     const redis = await RedisServer.create();
     await stage.add(Promise.resolve({ close: () => redis.dispose() }));
     const analytics = consoleOptions({ connection: redis.url(), worker: false });
@@ -189,7 +189,7 @@ describeWith('redis', RedisServer.installed, 'what a page asks for when it renew
       await server.analytics.flush();
     }
 
-    /** How many jobs a request reads. */
+    /** Resolves to the number of jobs that a request reads. */
     const jobsReadFor = async (query: string): Promise<number> => {
       const read = async (): Promise<number> =>
         Number(/cmdstat_hgetall:calls=(\d+)/.exec(await admin.info('commandstats'))?.[1] ?? 0);

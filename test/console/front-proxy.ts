@@ -8,19 +8,19 @@ export type Instead = (response: ServerResponse, pass: () => void) => void;
 
 /** Requests that wait at the proxy. */
 export interface HeldRequests {
-  /** Resolves to the path of the next one that has come. */
+  /** Resolves to the path of the next request that arrives. */
   next: () => Promise<string>;
-  /** How many wait. */
+  /** Returns the number of requests that wait. */
   count: () => number;
-  /** Lets them pass, and all that come after them. */
+  /** Lets these requests and all later ones pass. */
   release: () => void;
 }
 
-/** A proxy in front of an application, which may answer some paths by itself. */
+/** A proxy in front of an application. It can answer some paths itself. */
 export class FrontProxy {
-  /** What answers in place of the application, by a part of the path. */
+  /** Answers in place of the application's, by a part of the path. */
   private readonly instead = new Map<string, Instead>();
-  /** When paths were asked for that it answers itself, on the clock. */
+  /** Times of the requests that the proxy answered itself. */
   private readonly times: number[] = [];
   /** Answers of the application that are being passed on. */
   private readonly passing = new Map<IncomingMessage, ServerResponse>();
@@ -46,7 +46,7 @@ export class FrontProxy {
 
   /**
    * @param target origin of the application
-   * @param base path under which it serves the application, and which it does not pass on
+   * @param base path under which the proxy serves the application, and which the application does not see
    */
   static async start(target: string, base = ''): Promise<FrontProxy> {
     const server = createServer().listen(0, '127.0.0.1');
@@ -58,13 +58,13 @@ export class FrontProxy {
     return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
   }
 
-  /** Answers what has this in its path, and forgets what was asked for before. */
+  /** Answers requests whose path contains `part`, and forgets the times of earlier requests. */
   answer(part: string, instead: Instead): void {
     this.instead.set(part, instead);
     this.times.length = 0;
   }
 
-  /** Lets what has this in its path wait. */
+  /** Makes requests wait whose path contains `part`. */
   hold(part: string): HeldRequests {
     const events = new EventEmitter();
     const waiting = new Set<() => void>();
@@ -84,17 +84,17 @@ export class FrontProxy {
     };
   }
 
-  /** Leaves all paths to the application. */
+  /** Passes all requests to the application. */
   passAll(): void {
     this.instead.clear();
   }
 
-  /** Passes on no more of the answers that are open, and leaves their connections as they are. */
+  /** Stops passing on the answers that are open, but leaves their connections open. */
   silence(): void {
     for (const [answer, response] of this.passing) answer.unpipe(response).resume();
   }
 
-  /** Resolves to the milliseconds between requests for what it answers, once there were so many of them. */
+  /** Resolves to the milliseconds between requests that the proxy answers, once there are so many of these pauses. */
   async pauses(count: number): Promise<number[]> {
     const times = await until(() => (this.times.length > count ? this.times : undefined));
     return times.slice(1).map((time, index) => time - (times[index] ?? 0));
@@ -119,7 +119,7 @@ export class FrontProxy {
         response.writeHead(answer.statusCode ?? 502, answer.headers);
         answer.pipe(response);
         this.passing.set(answer, response);
-        // One side has gone, as at the end of a test.
+        // One side has gone away, as at the end of a test.
         answer.on('error', () => response.destroy()).once('close', () => this.passing.delete(answer));
       },
     );

@@ -19,7 +19,7 @@ describeWith(
     const lengthOf = (selector: string, field: string): Promise<unknown> =>
       visit.visitor.page.$eval(selector, (element, name) => String(Reflect.get(element, name)).length, field);
 
-    it('takes no page down, however deep it is nested', async () => {
+    it('breaks no page, however deeply it is nested', async () => {
       const { visitor, app } = visit;
       const { analytics } = app.server;
       await visitor.goTo('#/live');

@@ -5,13 +5,13 @@ import { describeWith } from '../support/describe-backend.js';
 import { ConsoleApp } from './console-app.js';
 import { ConsoleVisit } from './console-visit.js';
 
-/** Turns what follows around, unless it stands for itself. */
+/** Reverses the text that follows, unless it is isolated. */
 const OVERRIDE = '\u202e';
 
 describeWith('chromium', Browser.binary !== undefined, 'names from outside in the console', () => {
   const visit = new ConsoleVisit((connection) => ConsoleApp.start(connection), 'operator');
 
-  /** Whether a text is drawn from left to right, in the first element that has it. */
+  /** Resolves to whether a text is drawn from left to right, in the first element that contains it. */
   const isForwards = (selector: string, text: string): Promise<unknown> =>
     visit.visitor.page.evaluate(`{
       const texts = document.createTreeWalker(document.querySelector('${selector}'), NodeFilter.SHOW_TEXT);
@@ -27,7 +27,7 @@ describeWith('chromium', Browser.binary !== undefined, 'names from outside in th
       leftOf(start) < leftOf(start + ${text.length - 1});
     }`);
 
-  it('turn nothing around that stands beside them', async () => {
+  it('reverse nothing that stands beside them', async () => {
     const { visitor, app } = visit;
     const { analytics } = app.server;
     const destinations = app.server.app.get(DestinationsService);
@@ -49,13 +49,13 @@ describeWith('chromium', Browser.binary !== undefined, 'names from outside in th
     expect(await isForwards('article ul:last-of-type li', 'not paid')).toBe(true);
   });
 
-  it('are those of the tenant whose pages are shown, who is signed in or has a link', async () => {
+  it('show whose pages these are, for a tenant who is signed in or has a link', async () => {
     const { visitor, app } = visit;
     await visitor.showTo('acme', '/analytics');
     await visitor.reads('Tenant acme');
     for (const tenant of ['<b>"Zoë" & Söhne</b> 🚀', `${OVERRIDE}moc.live`]) {
       const { page } = visitor;
-      // Two links differ only after the `#`, and the second one is followed without loading the page again.
+      // Two links differ only after the `#`, so the browser follows the second one without loading the page again.
       await page.goto(`${app.server.url}${app.server.app.get(ConsoleService).linkFor({ tenant })}`);
       await visitor.reads(`Tenant ${tenant}`);
       await visitor.goTo('#/live');
@@ -67,7 +67,7 @@ describeWith('chromium', Browser.binary !== undefined, 'names from outside in th
     expect(await visitor.text()).not.toContain('Tenant');
   });
 
-  it('lead to their destinations, also where nothing of them is drawn', async () => {
+  it('lead to their destinations even if nothing of them is drawn', async () => {
     const { visitor, app } = visit;
     const destinations = app.server.app.get(DestinationsService);
     const paths = ['/empty', '/blank', '/format', '/filler'];
@@ -81,7 +81,7 @@ describeWith('chromium', Browser.binary !== undefined, 'names from outside in th
     }
   });
 
-  it('that are no names, as in a broken link, are not found', async () => {
+  it('are not found if they are malformed, as in a broken link', async () => {
     const { visitor } = visit;
     for (const hash of ['#/destinations/%E0%A4', '#/destinations/%E0%A4/messages/%']) {
       await visitor.goTo(hash);

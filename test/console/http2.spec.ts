@@ -43,7 +43,7 @@ describe('the console of an application that speaks HTTP/2', () => {
     return [answer[':status'], await text(request)];
   }
 
-  it('takes a change from its own page, and from no other', async () => {
+  it('accepts changes from its own page only', async () => {
     const body = JSON.stringify({ urls: ['https://acme.example'] });
     const change = { ':method': 'POST', ':path': PATH };
     expect(await ask({ ...change, origin: 'http://evil.example' }, body)).toEqual([

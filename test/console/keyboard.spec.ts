@@ -13,11 +13,11 @@ const BUTTONS: [name: string, path: string][] = [
 ];
 
 describeWith('chromium', Browser.binary !== undefined, 'the console with a keyboard', () => {
-  /** Refuses a message once, and takes it then. */
+  /** Refuses a message once, and accepts it the next time. */
   const answer = (_: unknown, index: number): number => (index % 2 === 0 ? 400 : 200);
   const visit = new ConsoleVisit((connection) => ProxiedConsole.start(connection, { answer }), 'operator');
 
-  it.each(BUTTONS)('stays at the button "%s" that was pressed', async (name, path) => {
+  it.each(BUTTONS)('keeps the focus on the button "%s" that was pressed', async (name, path) => {
     const { visitor, app } = visit;
     const { page } = visitor;
     const urls = [app.app.receiver.url()];
@@ -29,14 +29,14 @@ describeWith('chromium', Browser.binary !== undefined, 'the console with a keybo
     await button.focus();
     await page.keyboard.press('Enter');
     await asked.next();
-    // Two frames: the browser takes the focus away from a button that is disabled.
+    // Two frames, in which the browser takes the focus away from a button that is disabled.
     await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))');
     asked.release();
     const isThere = `document.activeElement.matches('button:enabled') && document.activeElement.textContent`;
     await untilTrue(page, `(${isThere}) === ${JSON.stringify(name)}`);
   });
 
-  it('stays at the button with which a form is saved, and goes back to the one that has opened it', async () => {
+  it('keeps the focus on the button that saves a form, and returns it to the button that has opened the form', async () => {
     const { visitor, app } = visit;
     const { page } = visitor;
     const urls = [app.app.receiver.url()];
@@ -62,12 +62,12 @@ describeWith('chromium', Browser.binary !== undefined, 'the console with a keybo
     await isAt('Edit');
   });
 
-  it('goes to the heading where a field was left with Enter, and its form has gone', async () => {
+  it('moves the focus to the heading when Enter in a field has closed the form', async () => {
     const { visitor, app } = visit;
     const { page } = visitor;
     await visitor.goTo('#/new');
     await page.locator('#urls').fill(app.app.receiver.url());
-    // One of all tenants would get the events of the other tests.
+    // A destination of all tenants would get the events of the other tests.
     await page.locator('#tenant').fill('umbrella');
     await page.locator('#name').fill('Warehouse');
     await page.focus('#name');
@@ -78,7 +78,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the console with a keybo
     expect(await page.evaluate(shown)).toBe('Destinations');
   });
 
-  it('goes to the heading of each page that is opened, whose name is the title, and nowhere at first', async () => {
+  it('moves the focus to the heading of each page that is opened, whose name is the title, and nowhere at first', async () => {
     const { visitor, app } = visit;
     const { page } = visitor;
     const destinations = app.app.server.app.get(DestinationsService);
@@ -123,7 +123,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the console with a keybo
     await isAt('Renamed');
   });
 
-  describe('at a button that goes away with what it does', () => {
+  describe('at a button that disappears when it is pressed', () => {
     /** Presses a button with the keyboard. */
     const press = async (name: string): Promise<void> => {
       const { page } = visit.visitor;
@@ -142,7 +142,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the console with a keybo
     };
 
     let tenants = 0;
-    /** Adds a destination of a tenant of its own whose receiver has refused a message. */
+    /** Adds a destination of a new tenant whose receiver has refused a message. */
     async function refused(): Promise<{ id: string; messageId: string }> {
       const { server, receiver } = visit.app.app;
       const urls = [receiver.url('/refused')];
@@ -155,7 +155,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the console with a keybo
       return { id, messageId };
     }
 
-    it('goes on to the heading above, after selected messages are delivered again', async () => {
+    it('moves the focus to the heading above, after selected messages are delivered again', async () => {
       const { visitor } = visit;
       const { id } = await refused();
       await visitor.goTo(`#/destinations/${id}`);
@@ -165,7 +165,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the console with a keybo
       await isAt('h2', 'Failed for good');
     });
 
-    it('goes on to the heading of a message that is delivered again', async () => {
+    it('moves the focus to the heading of a message that is delivered again', async () => {
       const { visitor, app } = visit;
       const { id, messageId } = await refused();
       await visitor.goTo(`#/destinations/${id}/messages/${messageId}`);
@@ -178,7 +178,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the console with a keybo
       await isAt('h1', 'Order Completed');
     });
 
-    it('goes on to the heading of Live, where all are shown again', async () => {
+    it('moves the focus to the heading of Live when all events are shown again', async () => {
       const { visitor } = visit;
       await visitor.goTo('#/live');
       await visitor.fill('Text', 'nothing');
@@ -186,7 +186,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the console with a keybo
       await isAt('h1', 'Live');
     });
 
-    it('goes on to the first destination that was not shown before', async () => {
+    it('moves the focus to the first destination that was not shown before', async () => {
       const { visitor, app } = visit;
       const destinations = app.app.server.app.get(DestinationsService);
       for (let n = 0; n < 120; n++) {

@@ -15,7 +15,7 @@ describeWith('chromium', Browser.binary !== undefined, 'a link to the console in
   afterAll(() => settings.close());
   const visit = new ConsoleVisit((connection) => ConsoleApp.start(connection), 'nobody');
 
-  /** The address of a link for a tenant with a destination of its own name. */
+  /** Resolves to the address of a link for a tenant, who has a destination named after them. */
   async function linkFor(tenant: string): Promise<string> {
     const { app } = visit.app.server;
     const urls = ['https://hooks.example.com/'];
@@ -23,7 +23,7 @@ describeWith('chromium', Browser.binary !== undefined, 'a link to the console in
     return `${visit.app.server.url}${app.get(ConsoleService).linkFor({ tenant })}`;
   }
 
-  it('is the one that was shown there before for whoever goes back, and reloads the page', async () => {
+  it('is the previous one again after going back and reloading the page', async () => {
     const { visitor } = visit;
     const { page } = visitor;
     await page.goto(await linkFor('acme'));
@@ -41,7 +41,7 @@ describeWith('chromium', Browser.binary !== undefined, 'a link to the console in
     await visitor.reads('Hooks of acme');
   });
 
-  it('is the one that was shown there before also where the tab was given the other one in its place', async () => {
+  it('is the previous one again after going back in a tab whose address was given the other link', async () => {
     const { visitor } = visit;
     const { page } = visitor;
     await page.goto(await linkFor('initech'));

@@ -7,7 +7,7 @@ import { ConsoleVisit } from './console-visit.js';
 describeWith('chromium', Browser.binary !== undefined, 'the search through live events', () => {
   const visit = new ConsoleVisit((connection) => ConsoleApp.start(connection), 'operator');
 
-  it('finds what an event says, as it is shown, and no names of fields that all have', async () => {
+  it('finds the contents of an event as shown, but not the field names that all events have', async () => {
     const { visitor, app } = visit;
     await visitor.goTo('#/live');
     await visitor.reads('Watching');

@@ -29,11 +29,11 @@ class OrdersController {
   }
 }
 
-/** Destinations that are looked up as slowly as a test says. */
+/** A store whose look-ups take as long as a test wants. */
 class SlowStore extends MemoryDestinationStore {
   private answering = Promise.resolve();
 
-  /** Look-ups wait until the returned function is called. */
+  /** Makes look-ups wait until the returned function is called. */
   hold(): () => void {
     let release = (): void => undefined;
     this.answering = new Promise((resolve) => (release = resolve));
@@ -60,7 +60,7 @@ describe.each(PLATFORMS)('what the console shows live on %s', (platform) => {
   const watch = (server: TrackingServer, headers: Record<string, string>): Promise<Watcher> =>
     stage.add(Watcher.open(`${server.url}/analytics`, headers));
 
-  it('is each call as it is taken, dropped or refused, with why', async () => {
+  it('includes each call that is taken, dropped or refused, with the reason', async () => {
     const receiver = await stage.receiver();
     const server = await start(
       {
@@ -81,7 +81,7 @@ describe.each(PLATFORMS)('what the console shows live on %s', (platform) => {
       event: HOSTILE,
       properties: { text: 'x'.repeat(9_000) },
     });
-    // The destinations have to be looked up for the first one.
+    // The destinations have to be looked up for the first call.
     await watcher.sees(1);
     analytics.track({ userId: 'u1', event: 'Unwanted' });
     expect(() => analytics.track({ userId: '', event: 'Nobody' })).toThrow();
@@ -122,7 +122,7 @@ describe.each(PLATFORMS)('what the console shows live on %s', (platform) => {
     expect(JSON.stringify(watcher.parts)).not.toContain('wk_test');
   });
 
-  it('is what is refused after its destinations were looked up, with why, also if only one of them is full', async () => {
+  it('includes a call that is refused after its destinations were looked up, even if only one of them is full', async () => {
     const crm = await stage.receiver({ answer: [503] });
     const mail = await stage.receiver();
     const store = new SlowStore();
@@ -219,7 +219,7 @@ describe.each(PLATFORMS)('what the console shows live on %s', (platform) => {
     ]);
   });
 
-  it('is a refusal for each destination that is full to the operator, and one for all of them to a tenant', async () => {
+  it('includes a refusal for each full destination for the operator, and one for all of them for a tenant', async () => {
     const down = await stage.receiver({ answer: [503] });
     const server = await start({
       webhooks: ['crm', 'mail'].map((id) => webhooksTo(down, { id, backlogLimit: 1 })),
@@ -242,7 +242,7 @@ describe.each(PLATFORMS)('what the console shows live on %s', (platform) => {
     expect(await seen(tenant, 3)).toEqual(['First taken', 'Second refused', 'Third refused']);
   });
 
-  it('is once what becomes of a call whose destinations are looked up slowly, with the time of the call', async () => {
+  it('includes a call with a slow look-up of destinations only once, with its outcome and the time of the call', async () => {
     const store = new SlowStore();
     const server = await start({ destinations: { store } });
     const orders = { tenant: 'acme', urls: ['https://crm.example'], events: ['Order Completed'] };
@@ -254,7 +254,7 @@ describe.each(PLATFORMS)('what the console shows live on %s', (platform) => {
     acme.track({ userId: 'u1', event: 'Order Completed' });
     acme.track({ userId: 'u1', event: 'Page Viewed' });
     const madeBefore = Date.now();
-    // Calls that are looked up by nothing are shown meanwhile.
+    // Calls that need no look-up are shown meanwhile.
     expect(() => acme.track({ userId: '', event: 'Nobody' })).toThrow();
     expect(await watcher.sees(1)).toMatchObject([{ outcome: 'refused', name: 'Nobody' }]);
     while (Date.now() === madeBefore) await new Promise(setImmediate);
@@ -272,7 +272,7 @@ describe.each(PLATFORMS)('what the console shows live on %s', (platform) => {
     expect(events.map(({ name }) => name)).toEqual(['Nobody', 'Order Completed', 'Page Viewed', 'Last']);
   });
 
-  it('is what was given at the call, whatever the caller changes until its destinations are known', async () => {
+  it('shows what was given at the call, whatever the caller changes until its destinations are known', async () => {
     const store = new SlowStore();
     const server = await start({ destinations: { store } });
     await server.app.get(DestinationsService).create({ tenant: 'acme', urls: ['https://crm.example'] });
@@ -301,7 +301,7 @@ describe.each(PLATFORMS)('what the console shows live on %s', (platform) => {
     }
   });
 
-  it('is a call without its contents where JSON cannot hold a part of it that is not sent', async () => {
+  it('includes a call without its contents if JSON cannot hold a part of it that is not sent', async () => {
     const receiver = await stage.receiver();
     const server = await start({ webhooks: webhooksTo(receiver) });
     const watcher = await watch(server, OPERATOR);
@@ -317,7 +317,7 @@ describe.each(PLATFORMS)('what the console shows live on %s', (platform) => {
     await receiver.received(2);
   });
 
-  it('is what is wrong with this event, although the log has one line for all of its name', async () => {
+  it('says what is wrong with each event, although the log has one line for all events of its name', async () => {
     const server = await start({
       events: { Paid: z.object({ total: z.number(), currency: z.string() }) },
       onViolation: 'drop',
@@ -335,7 +335,7 @@ describe.each(PLATFORMS)('what the console shows live on %s', (platform) => {
     ]);
   });
 
-  it('is for those who are known, and of another tenant for nobody but the operator', async () => {
+  it('is shown to known users only, and events of another tenant to the operator only', async () => {
     const server = await start();
     expect((await watch(server, {})).answer.statusCode).toBe(401);
     expect((await server.send('/analytics/live', { headers: OPERATOR })).status).toBe(403);
@@ -360,7 +360,7 @@ describe.each(PLATFORMS)('what the console shows live on %s', (platform) => {
     }
   });
 
-  it('ends when its reader goes, and when the application does', async () => {
+  it('ends when its reader leaves, and when the application closes', async () => {
     const server = await start();
     const watchers = await Promise.all(Array.from({ length: 10 }, () => watch(server, ACME)));
     const refused = await server.send('/analytics/live', {
@@ -389,7 +389,7 @@ describeWith('postgres', PostgresServer.installed, 'what the console shows live 
   });
   afterAll(() => database.dispose());
 
-  it('is a call whose transaction is committed, once its destinations are known', async () => {
+  it('includes a call whose transaction is committed, once its destinations are known', async () => {
     const shop = await stage.add(Shop.open(await database.createDatabase()));
     const store = new SlowStore();
     const analytics = consoleOptions({
@@ -414,7 +414,7 @@ describeWith('postgres', PostgresServer.installed, 'what the console shows live 
 describeServers('what the console shows live', (backend) => {
   const stage = new Stage();
 
-  it('comes from all processes, and goes on where it was', async () => {
+  it('comes from all processes, and resumes where it stopped', async () => {
     const analytics = consoleOptions({ connection: backend.connection });
     const server = await stage.add(TrackingServer.start({ platform: 'Express', analytics }));
     const withoutConsole = {
@@ -457,7 +457,7 @@ describeServers('what the console shows live while its database goes away', (bac
   const stage = new Stage();
 
   it.each(['stop', 'kill'] as const)(
-    'ends and says why, goes on when that is back, and is told by one line each (%s)',
+    'ends and says why, goes on when the database is back, and causes one log line for each (%s)',
     async (end) => {
       const analytics = consoleOptions({ connection: backend.connection });
       const server = await stage.add(TrackingServer.start({ platform: 'Express', analytics }));
@@ -497,7 +497,7 @@ describeServers('what the console shows live while its database goes away', (bac
 describeServersOrEmbedded('what the console shows live of many events', (backend) => {
   const stage = new Stage();
 
-  it('is only a part of what comes too fast, and says of how much', async () => {
+  it('is only a part of what comes too fast, and says how much is missing', async () => {
     const analytics = consoleOptions({ connection: backend.connection });
     const server = await stage.add(TrackingServer.start({ platform: 'Express', analytics }));
     const watcher = await stage.add(Watcher.open(`${server.url}/analytics`, OPERATOR));
@@ -509,7 +509,7 @@ describeServersOrEmbedded('what the console shows live of many events', (backend
     expect(seen[0]?.name).toBe('Event 0');
   });
 
-  it('is told to each tenant of its own events alone, whatever others send', async () => {
+  it("includes and counts only a tenant's own events, whatever others send", async () => {
     const analytics = consoleOptions({ connection: backend.connection });
     const server = await stage.add(TrackingServer.start({ platform: 'Express', analytics }));
     const watch = (headers: Record<string, string>): Promise<Watcher> =>
@@ -533,11 +533,11 @@ describeServersOrEmbedded('what the console shows live of many events', (backend
     expect(countOf(other)).toBe(60);
   });
 
-  it('says of how much also where nothing of a tenant is shown', async () => {
+  it('says how much is missing even if nothing of a tenant is shown', async () => {
     const analytics = consoleOptions({ connection: backend.connection });
     const server = await stage.add(TrackingServer.start({ platform: 'Express', analytics }));
     const acme = await stage.add(Watcher.open(`${server.url}/analytics`, ACME));
-    // Refused at once, with no look-up of destinations in between.
+    // Refused at once, without a look-up of destinations.
     const refuse = (tenant: string): void => {
       expect(() => server.analytics.tenant(tenant).track({ userId: '', event: 'Nobody' })).toThrow();
     };
@@ -559,7 +559,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the page of live events'
     'operator',
   );
 
-  it('shows events as they come, of one user if asked to, and goes on after the connection was lost', async () => {
+  it('shows events as they come, of one user if asked to, and goes on after a lost connection', async () => {
     const { visitor } = visit;
     const { server } = visit.app;
     const { page } = visitor;

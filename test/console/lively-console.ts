@@ -14,7 +14,7 @@ import { ConsoleApp } from './console-app.js';
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const HOURS = 7 * 24;
-/** What is answered at the path of a receiver. */
+/** Statuses of the answers, by the path of the receiver. */
 const ANSWERS: Record<string, number> = { '/works': 200, '/wrong': 400, '/away': 503 };
 const EVENTS = ['Order Completed', 'Invoice Paid', 'Trial Started', 'Order Refunded'];
 
@@ -22,7 +22,7 @@ const EVENTS = ['Order Completed', 'Invoice Paid', 'Trial Started', 'Order Refun
 export class LivelyConsole {
   private constructor(
     private readonly app: ConsoleApp,
-    /** Pages of the operator, by their name: what stands behind the `#`, and what they show. */
+    /** Pages of the operator by name: what follows the `#`, and a text that the page shows. */
     readonly pages: Record<string, { hash: string; shows: string }>,
   ) {}
 
@@ -76,12 +76,12 @@ export class LivelyConsole {
     return this.app.url;
   }
 
-  /** Something happens that the page of live events shows. */
+  /** Makes a call that the page of live events shows. */
   track(): void {
     this.app.server.analytics.tenant('acme').track({ userId: 'u1', event: 'Order Completed' });
   }
 
-  /** Six events for the page of live events: one is of a tenant without a destination. */
+  /** Makes six calls for the page of live events, one of them of a tenant without a destination. */
   live(): void {
     for (const [n, tenant] of ['initech', 'hooli', 'acme', 'globex', 'acme', 'globex'].entries()) {
       this.app.server.analytics
@@ -91,7 +91,7 @@ export class LivelyConsole {
     }
   }
 
-  /** The path of a link for a tenant. */
+  /** Returns the path of a link for a tenant. */
   linkFor(tenant: string): string {
     return this.app.server.app.get(ConsoleService).linkFor({ tenant });
   }
@@ -101,7 +101,7 @@ export class LivelyConsole {
   }
 }
 
-/** Shows seven days of a shop and a receiver that is down: a test has only been there for a second. */
+/** Feigns seven days of a shop, and a receiver that is down: the test has only run for a second. */
 function showPast({ app }: TrackingServer): void {
   const deliveries = app.get(DeliveriesService);
   const past = (): Promise<HourTotals[]> => Promise.resolve(pastHours());
@@ -123,7 +123,7 @@ function showPast({ app }: TrackingServer): void {
   });
 }
 
-/** Busy by day, quiet at night, with an hour in which a receiver was down. */
+/** Returns seven days, busy by day and quiet at night, with five hours in which a receiver was down. */
 function pastHours(): HourTotals[] {
   const now = Math.floor(Date.now() / HOUR) * HOUR;
   return Array.from({ length: HOURS }, (_, index) => {
@@ -135,13 +135,13 @@ function pastHours(): HourTotals[] {
       retried: isOutage ? 520 : index % 9 === 0 ? 60 : 4,
       failed: isOutage ? 90 : index % 31 === 0 ? 25 : 0,
       durations: { p50: 38, p95: 120 + 40 * wave, p99: 310 + 90 * wave },
-      // Nothing was known in the hour of an upgrade.
+      // As if nothing was known of the hour of an upgrade.
       waiting: index === 60 ? undefined : isOutage ? 900 * (index - 100) : Math.round(30 + 60 * wave),
     };
   });
 }
 
-/** A receiver has been down for some twenty minutes. */
+/** Returns an hour, at the end of which a receiver has been down for some twenty minutes. */
 function pastMinutes(): MinuteTotals[] {
   const now = Math.floor(Date.now() / MINUTE) * MINUTE;
   return Array.from({ length: 60 }, (_, index) => {

@@ -9,7 +9,7 @@ describe('what a page loads', () => {
     jest.useRealTimers();
   });
 
-  /** Turns whose renewals take so long, with what has begun: its name, and when. */
+  /** Returns turns whose renewals take `took` milliseconds, and the name and time of everything that has begun. */
   function turnsOf(took: number, isRefused = false): { turns: LoadTurns; begun: [string, number][] } {
     const begun: [string, number][] = [];
     const zero = performance.now();
@@ -39,7 +39,7 @@ describe('what a page loads', () => {
     ]);
   });
 
-  it('is renewed half a minute later at the latest', async () => {
+  it('is renewed again after a pause of half a minute at most', async () => {
     const { turns, begun } = turnsOf(60_000);
     turns.renewSoon();
     await jest.advanceTimersByTimeAsync(1);
@@ -48,7 +48,7 @@ describe('what a page loads', () => {
     expect(begun.map(([, at]) => at)).toEqual([0, 90_000]);
   });
 
-  it('is renewed again where that was refused, after two seconds', async () => {
+  it('is renewed again two seconds after a renewal was refused', async () => {
     const { turns, begun } = turnsOf(10, true);
     turns.renewSoon();
     await jest.advanceTimersByTimeAsync(5_000);
@@ -58,7 +58,7 @@ describe('what a page loads', () => {
     expect(begun).toHaveLength(3);
   });
 
-  it('is loaded at once for who asks, in place of a renewal that is going on, and rests for nobody else', async () => {
+  it('is loaded at once when a reader asks, in place of a renewal in progress, and needs no pause afterwards', async () => {
     const { turns, begun } = turnsOf(1_000);
     turns.renewSoon();
     await jest.advanceTimersByTimeAsync(500);
@@ -78,7 +78,7 @@ describe('what a page loads', () => {
     expect(begun.map(([, at]) => at)).toEqual([0, 600]);
   });
 
-  it('is loaded for nobody any more once it is closed', async () => {
+  it('is no longer loaded once it is closed', async () => {
     const { turns } = turnsOf(10);
     turns.close();
     let loads = 0;

@@ -24,12 +24,12 @@ import { Stage } from '../support/stage.js';
 const ENDED = { code: 'LINK_ENDED' };
 const TABLE = 'nestjs_analytics.revoked_links';
 
-/** Of a settings page that makes another link each time it is opened. */
+/** Returns the links of a settings page that makes another link each time it is opened. */
 function linksOf(tenant: string, linkFor: (tenant: string, expiresIn: number) => string): string[] {
   return Array.from({ length: 100 }, (_, view) => linkFor(tenant, 60_000 + view));
 }
 
-/** The links of a process whose look-ups are noted. The first of them are answered when these promises resolve. */
+/** Returns a process's links, and notes their look-ups. The first ones are answered when these promises resolve. */
 async function openLinks(
   stage: Stage,
   { connection }: Backend,
@@ -53,7 +53,7 @@ async function openLinks(
 describeServersOrEmbedded('many links of a tenant', (backend) => {
   const stage = new Stage();
 
-  it('are looked up once for all who ask at once, and once more for those who ask meanwhile', async () => {
+  it('are looked up once for all requests at once, and once more for those that come meanwhile', async () => {
     const { links, lookUps } = await openLinks(stage, backend);
     const ask = (tenant: string): Promise<string>[] =>
       linksOf(tenant, (...given) => links.create(...given)).flatMap((token) =>
@@ -67,7 +67,7 @@ describeServersOrEmbedded('many links of a tenant', (backend) => {
     }
   });
 
-  it('have ended for whoever asks after they were revoked, even while a look-up from before goes on', async () => {
+  it('have ended for requests after they were revoked, even while an earlier look-up goes on', async () => {
     const held = deferred();
     const { links } = await openLinks(stage, backend, held.promise);
     const [first = '', ...others] = linksOf('acme', (...given) => links.create(...given));
@@ -89,7 +89,7 @@ describeAnyServer('links whose look-up is slow, or never answered', (backend) =>
     jest.useRealTimers();
   });
 
-  it('are good also for who waits for one look-up to end and for the next one, each for less than five seconds', async () => {
+  it('work even if a request waits for one look-up to end and for the next one, each for less than five seconds', async () => {
     const [answered, answeredNext] = [deferred(), deferred()];
     const { links } = await openLinks(stage, backend, answered.promise, answeredNext.promise);
     const [first = '', second = ''] = linksOf('acme', (...given) => links.create(...given));
@@ -149,7 +149,7 @@ describeWith('postgres', PostgresServer.installed, 'a flood of requests by many 
       }),
     );
     const console = server.app.get(ConsoleService);
-    // Makes the table.
+    // Creates the table.
     await console.revokeLinks({ tenant: 'acme' });
     const tokens = linksOf('acme', (tenant, expiresIn) =>
       console.linkFor({ tenant, expiresIn }).replace(/^[^#]*#/, ''),
@@ -163,7 +163,7 @@ describeWith('postgres', PostgresServer.installed, 'a flood of requests by many 
     return { server, other: await stage.add(PostgresSession.open(connection)), askAll };
   }
 
-  /** Resolves when so many requests have arrived. */
+  /** Resolves when `count` requests have arrived. */
   function requestsAt(server: TrackingServer, count: number): Promise<void> {
     let arrived = 0;
     return new Promise((resolve) => {
@@ -176,7 +176,7 @@ describeWith('postgres', PostgresServer.installed, 'a flood of requests by many 
   const statusesOf = (answers: readonly ApiAnswer[]): number[] =>
     [...new Set(answers.map(({ status }) => status))].sort();
 
-  it('takes one connection of the database, however long that takes to answer', async () => {
+  it('takes one connection of the database, however long the database takes to answer', async () => {
     const { server, other, askAll } = await start();
     let answers: Promise<ApiAnswer[]> | undefined;
     await other.holding(`LOCK TABLE ${TABLE}`, async () => {
@@ -189,7 +189,7 @@ describeWith('postgres', PostgresServer.installed, 'a flood of requests by many 
     expect(statusesOf((await answers) ?? [])).toEqual([200, 429]);
   });
 
-  it('takes one connection as well where it comes again after each refusal', async () => {
+  it('takes only one connection even if it comes again after each refusal', async () => {
     const { other, askAll } = await start();
     await other.holding(`LOCK TABLE ${TABLE}`, async () => {
       expect(statusesOf(await askAll())).toContain(503);
@@ -198,7 +198,7 @@ describeWith('postgres', PostgresServer.installed, 'a flood of requests by many 
     });
   });
 
-  it('is looked up anew after a look-up that failed', async () => {
+  it('is looked up anew after a look-up has failed', async () => {
     const { other, askAll } = await start();
     await other.query(`ALTER TABLE ${TABLE} RENAME TO renamed`);
     expect(statusesOf(await askAll())).toEqual([503]);

@@ -9,9 +9,9 @@ import { RowList } from './row-list.js';
 
 const TIMEOUT = 120_000;
 const COUNT = 1_000;
-/** Rows that are drawn at once: those on the screen, and as many above and below it as a browser keeps ready. */
+/** Most rows that are drawn at once: those on the screen, and as many above and below as a browser keeps ready. */
 const MOST_DRAWN = 150;
-/** Events that a process shows at once. */
+/** Events that a process may show at once. */
 const AT_ONCE = 50;
 
 describeWith('chromium', Browser.binary !== undefined, 'a list of the console with 1,000 rows', () => {
@@ -31,14 +31,14 @@ describeWith('chromium', Browser.binary !== undefined, 'a list of the console wi
     expect(await shifts()).toEqual([]);
   }
 
-  /** What is read stays where it is while rows come in above it. */
+  /** Checks that the row that is read stays where it is while rows come in above it. */
   async function expectToStay(list: RowList, comesIn: () => Promise<void>): Promise<void> {
     await list.read(500);
     expect(await list.staysWhile(comesIn)).toBe(true);
   }
 
   it(
-    'draws only those of Live that are in sight, and keeps what is read in its place',
+    'draws only the live events that are in sight, and keeps what is read in its place',
     async () => {
       const { visitor, app } = visit;
       const { analytics } = app.server;
@@ -70,7 +70,7 @@ describeWith('chromium', Browser.binary !== undefined, 'a list of the console wi
         names.map((name) => destinations.create({ tenant: name, name, urls: ['https://a.example'] })),
       );
       await visitor.goTo('#/destinations');
-      // It stays in reach of the pointer, although the last rows are drawn only now, and take two lines.
+      // The button stays in reach of the pointer, although the last rows are drawn only now, and take two lines.
       await visitor.click('Show more');
       const list = new RowList(visitor.page, 'table');
       await until(async () => ((await list.count()).all === COUNT ? true : undefined));
@@ -99,7 +99,7 @@ describeWith('chromium', Browser.binary !== undefined, 'a list of the console wi
       await visitor.goTo(`#/destinations/${id}`);
       const recent = new RowList(visitor.page, '[aria-label="Recent deliveries"]');
       const failed = new RowList(visitor.page, '[aria-label="Messages that failed for good"]');
-      // Of the deliveries, the latest hundred are kept.
+      // Of the deliveries, only the latest hundred are kept.
       await until(async () => ((await recent.count()).all === 100 ? true : undefined));
       for (let count = 20; count < COUNT; count += 100) {
         await until(async () => ((await failed.count()).all === count ? true : undefined));

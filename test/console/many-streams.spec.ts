@@ -8,7 +8,7 @@ import type { LiveFeed, NumberedEvent } from '../../src/live/live-feed.js';
 class CountedFeed implements LiveFeed {
   reads = 0;
 
-  /** @param events how many new events each reading finds */
+  /** @param events number of new events that each reading finds */
   constructor(private readonly events: number) {}
 
   watched(): Promise<string[]> {
@@ -45,7 +45,7 @@ describe('pages that watch live events', () => {
     closed.abort();
   });
 
-  /** Opens pages, waits until each is ready, and returns how often the feed is read in a second from then on. */
+  /** Opens pages, waits until each is ready, and resolves to how often a second the feed is read from then on. */
   async function readsPerSecond(feed: CountedFeed, tenants: number, pagesOfEach: number): Promise<number> {
     const streams = new LiveStreams({
       feed,
@@ -61,7 +61,7 @@ describe('pages that watch live events', () => {
       })();
     });
     await Promise.all(pages);
-    // From the second look of each page on, all of them are known.
+    // From the second look of each page on, all pages are known.
     await sleep(600);
     const before = feed.reads;
     const since = performance.now();
@@ -69,11 +69,11 @@ describe('pages that watch live events', () => {
     return ((feed.reads - before) * 1_000) / (performance.now() - since);
   }
 
-  it('have the database read 200 times a second at most, however many they are', async () => {
+  it('cause at most 200 reads of the database a second, however many pages there are', async () => {
     expect(await readsPerSecond(new CountedFeed(0), 60, 10)).toBeLessThan(250);
   });
 
-  it('do not have it read without a pause while events come in', async () => {
+  it('do not cause reads without a pause while events come in', async () => {
     expect(await readsPerSecond(new CountedFeed(1), 1, 1)).toBeLessThan(4);
   });
 
@@ -81,7 +81,7 @@ describe('pages that watch live events', () => {
     expect(await readsPerSecond(new CountedFeed(100), 1, 1)).toBeLessThan(20);
   });
 
-  it('see no more of those that were read together once their time is over, however slowly they read', async () => {
+  it('see no more of the events that were read together once their time is over, however slowly they read', async () => {
     jest.useFakeTimers({
       doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'setTimeout', 'clearTimeout'],
     });

@@ -18,7 +18,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the console without a hi
     return id;
   }
 
-  it('has no fault for a customer, who sees without a click what has failed', async () => {
+  it('shows a customer no error and, without a click, what has failed', async () => {
     const { visitor, app } = visit;
     await visitor.goTo(`#/destinations/${await addDestination()}`);
     await visitor.reads('No history of deliveries is kept here.');
@@ -29,7 +29,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the console without a hi
     await visitor.reads('400 track');
   });
 
-  it('says to the operator how to keep one', async () => {
+  it('tells the operator how to keep a history', async () => {
     const { visitor } = visit;
     await visitor.showTo('operator', '/analytics');
     await visitor.goTo(`#/destinations/${await addDestination()}`);

@@ -38,12 +38,12 @@ describeWith('chromium', Browser.binary !== undefined, 'the overview of an appli
       await database.dispose();
     });
 
-    it('shows how many rows wait there, how long the oldest has, and how many are set aside', async () => {
+    it('shows how many rows wait there, how long the oldest one has waited, and how many are set aside', async () => {
       const { visitor, app } = visit;
       const outbox = app.server.app.get(OutboxService);
       await visitor.reads('oldest in the outbox\nnone');
       await visitor.reads('set aside in the outbox\n0');
-      // The first one waits in the queue, which then takes no more of them.
+      // The first row waits in the queue, which then accepts no more rows.
       await shop.pay(app.server);
       await app.receiver.received(1);
       for (let n = 0; n < 2; n++) await shop.pay(app.server);

@@ -9,17 +9,17 @@ import { Watcher } from './watcher.js';
 
 const OPERATOR = { cookie: 'user=operator' };
 const COUNT = 1_000;
-/** Nearly as much as a destination may have. */
+/** Nearly as much metadata as a destination may have. */
 const METADATA = { notes: 'x'.repeat(15_000) };
 
-/** Looks that are waited for, between which two seconds pass. */
+/** Looks to wait for, which are two seconds apart. */
 const LOOKS = 4;
 
 describe('the overview', () => {
   const stage = new Stage();
   const newConnection = quickConnections();
 
-  it('has of a thousand disabled destinations only what is shown, and how many there are', async () => {
+  it('has only what is shown of a thousand disabled destinations, and how many there are', async () => {
     const store = new MemoryDestinationStore();
     for (let n = 0; n < COUNT; n++) {
       const id = `dst_${String(n).padStart(4, '0')}`;
@@ -40,7 +40,7 @@ describe('the overview', () => {
     expect(disabled.length + moreDisabled).toBe(COUNT);
   });
 
-  it('is not asked for with each look only because what waits gets older', async () => {
+  it('does not count as changed only because what waits gets older', async () => {
     const { server, url } = await stage.add(ConsoleApp.start(await newConnection()));
     const indicator = server.app.get(AnalyticsHealthIndicator);
     const isHealthy = indicator.isHealthy.bind(indicator);
@@ -50,7 +50,7 @@ describe('the overview', () => {
         [key]: { ...(await isHealthy(key))[key], waiting: 1, oldest: 61_000 + 10 * looks++ },
       }),
     });
-    // A minute that begins is a change.
+    // The start of a minute would be a change.
     const none = (): Promise<[]> => Promise.resolve([]);
     Object.assign(server.app.get(DeliveriesService), { totals: none, totalsByMinute: none });
     const watcher = await stage.add(Watcher.open(url, OPERATOR, '/changes'));

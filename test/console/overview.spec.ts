@@ -18,7 +18,7 @@ const HOUR = 60 * MINUTE;
 
 type Past = Pick<MinuteTotals, 'waiting'> & Partial<MinuteTotals>;
 
-/** Periods up to now, the latest ones as given. */
+/** Returns periods up to now, the latest ones as given. */
 function pastOf(latest: readonly Past[], length: number, count: number): (HourTotals & MinuteTotals)[] {
   const now = Math.floor(Date.now() / length) * length;
   return Array.from({ length: count }, (_, index) => {
@@ -35,7 +35,7 @@ const hoursOf = (latest: readonly Past[]): HourTotals[] => pastOf(latest, HOUR, 
 describeWith('chromium', Browser.binary !== undefined, 'the overview in a browser', () => {
   const visit = new ConsoleVisit((connection) => ConsoleApp.start(connection), 'operator');
 
-  /** Shows the overview of another past than the real one. */
+  /** Shows the overview with another past than the real one. */
   async function showPast(past: Partial<DeliveriesService>): Promise<void> {
     Object.assign(visit.app.server.app.get(DeliveriesService), past);
     await visit.visitor.showTo('operator', '/analytics');
@@ -48,7 +48,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the overview in a browse
     const { visitor, app } = visit;
     await visitor.page.setViewport({ width: 375, height: 800 });
     await visitor.reads('Nothing was delivered yet. Add a destination and call analytics.track()');
-    // Nothing else has happened: a process looks by itself what waits.
+    // Nothing has happened: the process itself looks at what waits.
     await untilTrue(visitor.page, `document.body.innerText.split('at most 0 waiting').length === 3`);
     const shifts = await visitor.layoutShifts();
     const destinations = app.server.app.get(DestinationsService);
@@ -117,12 +117,12 @@ describeWith('chromium', Browser.binary !== undefined, 'the overview in a browse
     });
     await visit.visitor.reads(text);
     await visit.visitor.reads('3 delivered');
-    // What was seen before may be shown for a second more.
+    // The previous overview may be shown for a second more.
     const isLastHourShown = `document.body.innerText.includes('The last hour')`;
     await untilTrue(visit.visitor.page, `${isLastHourShown} === ${latest !== undefined}`);
   });
 
-  /** Returns a function that gives the health of the application other values. */
+  /** Returns a function that replaces some values of the application's health. */
   function feigned(): (fields: object) => unknown {
     const indicator = visit.app.server.app.get(AnalyticsHealthIndicator);
     const isHealthy = indicator.isHealthy.bind(indicator);
@@ -159,7 +159,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the overview in a browse
     feign({});
   });
 
-  it('says how to keep a history where there is none', async () => {
+  it('says how to keep a history if there is none', async () => {
     const off = (): Promise<never> => Promise.reject(new HistoryDisabledError());
     await showPast({ totals: off, totalsByMinute: off });
     await visit.visitor.reads('No history is kept: leave out history: false to see it here.');

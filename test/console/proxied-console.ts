@@ -19,7 +19,7 @@ export class ProxiedConsole {
     return new ProxiedConsole(app, await FrontProxy.start(app.server.url, base), base);
   }
 
-  /** Where a browser finds the application. */
+  /** URL at which a browser finds the application. */
   get root(): string {
     return this.proxy.url + this.base;
   }

@@ -9,12 +9,12 @@ export class RowList {
     private readonly list: string,
   ) {}
 
-  /** How many rows there are, and how many of them are drawn. */
+  /** Resolves to the number of rows, and the number of those that are drawn. */
   count(): Promise<{ all: number; drawn: number }> {
     return this.evaluate('({ all: rows().length, drawn: drawn() })');
   }
 
-  /** Goes to the end screen by screen. Resolves to the most rows that were drawn on the way. */
+  /** Scrolls to the end screen by screen. Resolves to the most rows that were drawn on the way. */
   scrollToEnd(): Promise<number> {
     return this.evaluate(`(async () => {
       let most = 0;
@@ -28,7 +28,7 @@ export class RowList {
     })()`);
   }
 
-  /** Goes to a row, opens it, and puts the focus there. */
+  /** Scrolls to a row, opens it, and focuses it. */
   async read(index: number): Promise<void> {
     await this.evaluate(`(async () => {
       const row = rows()[${index}];
@@ -41,7 +41,7 @@ export class RowList {
     })()`);
   }
 
-  /** Closes the row that is read, and goes to the top of the page. */
+  /** Closes the row that is read, and scrolls to the top of the page. */
   async leave(): Promise<void> {
     await this.evaluate(`(async () => {
       readRow.querySelector('summary').click();
@@ -51,7 +51,7 @@ export class RowList {
     })()`);
   }
 
-  /** Brings something about, and resolves to whether the row that is read has stayed as it was, to the pixel. */
+  /** Does something, and resolves to whether the row that is read is still in place, to the pixel, open and focused. */
   async staysWhile(bringAbout: () => Promise<void>): Promise<boolean> {
     const before = await this.readRow();
     await bringAbout();
@@ -60,7 +60,7 @@ export class RowList {
     return isInPlace && before.isOpen && before.hasFocus && after.isOpen && after.hasFocus;
   }
 
-  /** Resolves once the first row holds a text. */
+  /** Resolves once the first row contains a text. */
   async begins(text: string): Promise<void> {
     await untilTrue(
       this.page,
@@ -68,7 +68,7 @@ export class RowList {
     );
   }
 
-  /** Of the row that is read: where it is in the window, and whether it is still open and has the focus. */
+  /** Resolves to where in the window the row that is read is, and to whether it is still open and focused. */
   private readRow(): Promise<{ top: number; isOpen: boolean; hasFocus: boolean }> {
     return this.evaluate(`(async () => {
       await frames();

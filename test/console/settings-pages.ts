@@ -4,11 +4,11 @@ import type { AddressInfo } from 'node:net';
 
 /** Pages of two other applications that show something in a frame. */
 export class SettingsPages {
-  /** Address of what the frame shows. */
+  /** Address of the page in the frame. */
   src = '';
   private readonly servers: Server[] = [];
 
-  /** Of the one that may, and of the one that may not. */
+  /** Resolves to the URLs of a page that may show the frame, and of a page that may not. */
   async start(): Promise<{ named: string; unnamed: string }> {
     const [named, unnamed] = [await this.serve(), await this.serve()];
     return { named, unnamed };

@@ -22,7 +22,7 @@ describe('a look that pages share', () => {
     shared = new SharedLook(look, clock);
   });
 
-  /** Sees the number of the look. */
+  /** Takes a look, and resolves to its number. */
   function look(): Promise<number> {
     const number = ++begun;
     mostAtOnce = Math.max(mostAtOnce, ++going);
@@ -35,7 +35,7 @@ describe('a look that pages share', () => {
     });
   }
 
-  it('is one at a time, however long it takes and however many pages ask each second', async () => {
+  it('happens once at a time, however long it takes and however many pages ask each second', async () => {
     duration = 5 * SECOND;
     const shown: Promise<number>[] = [];
     for (let second = 0; second < 30; second++) {
@@ -49,7 +49,7 @@ describe('a look that pages share', () => {
     expect(begun).toBeLessThanOrEqual(7);
   });
 
-  it('is not followed by another one that nobody would wait for, also where it fails', async () => {
+  it('is not followed by another one that nobody would wait for, even if it fails', async () => {
     duration = 6 * SECOND;
     failing = 1;
     const first = shared.take();
@@ -73,7 +73,7 @@ describe('a look that pages share', () => {
     expect(await second).toBe(2);
   });
 
-  it('is not shown to those who ask more than a second after its begin, while it goes on', async () => {
+  it('is not shown to those who ask more than a second after its start, while it goes on', async () => {
     duration = 2 * SECOND;
     const first = shared.take();
     await clock.pass(SECOND - 1);
@@ -84,7 +84,7 @@ describe('a look that pages share', () => {
     expect(await Promise.all([first, soon, late])).toEqual([1, 1, 2]);
   });
 
-  it('is shown to those who ask while it goes on where it takes longer than three seconds', async () => {
+  it('is shown to those who ask while it goes on if it takes longer than three seconds', async () => {
     duration = 6 * SECOND;
     const first = shared.take();
     await clock.pass(2 * SECOND);
@@ -100,7 +100,7 @@ describe('a look that pages share', () => {
     expect(await next).toBe(2);
   });
 
-  it('is followed by the next one also where it fails', async () => {
+  it('is followed by the next one even if it fails', async () => {
     failing = 1;
     duration = 2 * SECOND;
     const failed = shared.take().catch((error: unknown) => error);
@@ -124,7 +124,7 @@ describe('a look that pages share', () => {
     expect(begun).toBe(5);
   });
 
-  it('is begun again for those who watch ten seconds after its end at the latest', async () => {
+  it('begins again for those who watch, at the latest ten seconds after its end', async () => {
     duration = 60 * SECOND;
     const first = shared.watch();
     await clock.pass(duration + 10 * SECOND - 1);

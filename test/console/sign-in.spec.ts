@@ -9,7 +9,7 @@ import { ProxiedConsole } from './proxied-console.js';
 const SIGN_IN = 'you may have to sign in again. Reload the page.';
 const UNREACHABLE = 'cannot be reached';
 
-/** As a proxy does once a session has ended. */
+/** Redirects to a sign-in page, as a proxy does once a session has ended. */
 const toSignIn: Instead = (response) => {
   response.writeHead(302, { location: 'https://sso.example/sign-in' }).end();
 };
@@ -28,7 +28,7 @@ describeWith('chromium', Browser.binary !== undefined, 'whoever is to sign in ag
     return id;
   }
 
-  it('is told so where something is read', async () => {
+  it('is told so when the page reads something', async () => {
     const { visitor, app } = visit;
     const id = await addDestination();
     app.proxy.answer('/destinations/', toSignIn);
@@ -38,7 +38,7 @@ describeWith('chromium', Browser.binary !== undefined, 'whoever is to sign in ag
     expect(await visitor.text()).not.toContain('Nothing was done');
   });
 
-  it('is told that nothing was done where something was to be', async () => {
+  it('is told that nothing was done when they asked for something to be done', async () => {
     const { visitor, app } = visit;
     await visitor.goTo(`#/destinations/${await addDestination()}`);
     await visitor.reads('Nothing was delivered in the last seven days.');
@@ -47,7 +47,7 @@ describeWith('chromium', Browser.binary !== undefined, 'whoever is to sign in ag
     await visitor.reads(`${SIGN_IN} Nothing was done.`);
   });
 
-  it('is told so where a page hears of changes', async () => {
+  it('is told so when the page listens for changes', async () => {
     const { visitor, app } = visit;
     app.proxy.answer('/changes', toSignIn);
     await visitor.goTo(`#/destinations/${await addDestination()}`);

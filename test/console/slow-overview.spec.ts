@@ -8,9 +8,9 @@ import { ConsoleApp } from './console-app.js';
 import { Watcher } from './watcher.js';
 
 const OPERATOR = { cookie: 'user=operator' };
-/** As many as the overview looks at, in ten pages. */
+/** As many destinations as the overview looks at, in ten pages. */
 const COUNT = 1_000;
-/** How long each page takes, in milliseconds: all of them take six seconds. */
+/** Milliseconds that each page takes: all pages together take six seconds. */
 const LISTING = 600;
 
 class SlowStore extends MemoryDestinationStore {
@@ -44,7 +44,7 @@ describe('the overview over a slow store', () => {
     return { store, app };
   }
 
-  it('is renewed as well as shown', async () => {
+  it('is both shown and renewed', async () => {
     const { server, url } = (await start()).app;
     const [overview, watcher] = await Promise.all([
       server.send('/analytics/overview', { headers: OPERATOR }),
@@ -54,7 +54,7 @@ describe('the overview over a slow store', () => {
     expect(watcher.parts).toMatchObject([{ event: 'ready' }]);
   });
 
-  it('is shown to somebody who comes while it is being looked at for somebody else', async () => {
+  it('is shown to a reader who comes while it is read for another one', async () => {
     const { store, app } = await start();
     const ask = async (): Promise<number> =>
       (await app.server.send('/analytics/overview', { headers: OPERATOR })).status;

@@ -29,7 +29,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the console in a small w
     expect(broken).toEqual([]);
   });
 
-  it('lets its reader get at what is last on a page that says that it is not renewed', async () => {
+  it('lets its reader reach the end of a page that says that it is not renewed', async () => {
     const { visitor, app } = visit;
     app.proxy.answer('/changes', (response) => {
       response.writeHead(200, { 'content-type': 'text/html' }).end('<p>Sign in</p>');

@@ -7,7 +7,7 @@ import { ConsoleVisit } from './console-visit.js';
 import { untilTrue } from './until-true.js';
 
 const TIMEOUT = 120_000;
-/** No test runs there, and it is another day most of the time. */
+/** No test machine is in this time zone, where it is another day most of the time. */
 const FAR_AWAY = 'Pacific/Kiritimati';
 
 describeWith('chromium', Browser.binary !== undefined, 'a customer at the console', () => {
@@ -21,7 +21,7 @@ describeWith('chromium', Browser.binary !== undefined, 'a customer at the consol
   const track = (): string =>
     visit.app.server.analytics.tenant('acme').track({ userId: 'u1', event: 'Order Completed' });
 
-  /** Goes on with the tabulator until a control of this name has the focus. */
+  /** Presses Tab until a control of this name has the focus. */
   async function tabTo(name: string): Promise<void> {
     const { page } = visit.visitor;
     for (let steps = 0; steps < 30; steps++) {
@@ -109,7 +109,7 @@ describeWith('chromium', Browser.binary !== undefined, 'a customer at the consol
   );
 
   it(
-    'replays what is selected, and all that match, after the number was asked',
+    'replays what is selected, and all that match, after confirming the number',
     async () => {
       const { visitor } = visit;
       status = 400;
@@ -139,7 +139,7 @@ describeWith('chromium', Browser.binary !== undefined, 'a customer at the consol
       const secret = /whsec_\S+/.exec(await visitor.text())?.[0];
       await visitor.click('Rotate the secret');
       await untilTrue(visitor.page, `!document.body.innerText.includes(${JSON.stringify(secret)})`);
-      // The new one is not copied.
+      // The new secret has not been copied.
       expect(await visitor.text()).toMatch(/whsec_\S+\s+Copy\n/);
       await visitor.click('All destinations');
       await visitor.sees('Changed');
@@ -151,10 +151,10 @@ describeWith('chromium', Browser.binary !== undefined, 'a customer at the consol
   );
 
   it(
-    'has the secret selected where the browser lets nobody copy it',
+    'gets the secret selected if the browser does not let the page copy it',
     async () => {
       const { visitor } = visit;
-      // As on a page that is loaded without TLS.
+      // As on a page that was loaded without TLS.
       await visitor.page.evaluate(
         `Object.defineProperty(navigator, 'clipboard', { value: undefined, configurable: true })`,
       );
@@ -181,7 +181,7 @@ describeWith('chromium', Browser.binary !== undefined, 'a customer at the consol
   );
 
   it(
-    'reads why an event was kept that waited when the destination was disabled, and what to do',
+    'reads why an event was kept that waited when its destination was disabled, and what to do',
     async () => {
       const { visitor } = visit;
       const why =
@@ -205,7 +205,7 @@ describeWith('chromium', Browser.binary !== undefined, 'a customer at the consol
   );
 
   it(
-    'reads times in their own zone',
+    'reads times in their own time zone',
     async () => {
       const { visitor, app } = visit;
       const [found] = (await app.server.app.get(DestinationsService).list({ tenant: 'acme' })).destinations;
@@ -213,7 +213,7 @@ describeWith('chromium', Browser.binary !== undefined, 'a customer at the consol
       await visitor.showTo('acme', '/analytics');
       await visitor.sees('Warehouse');
       const time = new Date(found?.updatedAt ?? 0).toLocaleString('en-US', { timeZone: FAR_AWAY });
-      // One of the two puts a narrow space before AM and PM.
+      // Either text may have a narrow space before AM and PM.
       expect((await visitor.text()).replace(/\s/g, ' ')).toContain(time.replace(/\s/g, ' '));
     },
     TIMEOUT,

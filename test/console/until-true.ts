@@ -1,6 +1,6 @@
 import type { Page } from 'puppeteer-core';
 
-/** In milliseconds. With each frame, as is usual, the text of the whole page would be laid out 60 times a second. */
+/** Milliseconds between checks. A check in each frame would lay out the whole page's text 60 times a second. */
 const INTERVAL = 50;
 
 /** Resolves once an expression is true in a page. */

@@ -2,7 +2,7 @@ import puppeteer, { type Browser as Controlled, type Cookie, type Page } from 'p
 import { Browser } from '../support/browser.js';
 import { untilTrue } from './until-true.js';
 
-/** Every question is answered with yes. */
+/** Answers every question with yes. */
 const YES_TO_ALL = `addEventListener('DOMContentLoaded', () => {
   new MutationObserver(() => {
     const dialog = document.querySelector('dialog[open]:not([data-answered])');
@@ -17,9 +17,9 @@ const YES_TO_ALL = `addEventListener('DOMContentLoaded', () => {
 export class Visitor {
   /** What the browser itself complained about: refused scripts, failed requests, errors of the page. */
   readonly complaints: string[] = [];
-  /** What the page has asked before it did something. */
+  /** Questions that the page asked before it did something. */
   readonly questions: string[] = [];
-  /** Where the page has sent requests to. */
+  /** Origins that the page has sent requests to. */
   readonly origins = new Set<string>();
 
   private constructor(
@@ -33,7 +33,7 @@ export class Visitor {
     const browser = await Browser.open('about:blank', { hosts: {} });
     const controlled = await puppeteer.connect({ browserWSEndpoint: await browser.controlUrl() });
     const page = await controlled.newPage();
-    // Below that of a test, so that it says what was waited for.
+    // Shorter than a test's timeout, so that the error says what was waited for.
     page.setDefaultTimeout(60_000);
     const visitor = new Visitor(url, browser, controlled, page);
     page.on('pageerror', (error) => visitor.complaints.push(String(error)));
@@ -44,22 +44,22 @@ export class Visitor {
     await page.evaluateOnNewDocument(YES_TO_ALL);
     page.on('request', (request) => {
       const { origin } = new URL(request.url());
-      // What needs no server, such as an empty page, has none.
+      // An address that needs no server, such as an empty page, has no origin.
       if (origin !== 'null') visitor.origins.add(origin);
     });
     await visitor.showTo(user, url);
     return visitor;
   }
 
-  /** Signs somebody in, and shows them a page: an address, or a path of the same application. */
+  /** Signs a user in, and shows them a page: an address, or a path of the same application. */
   async showTo(user: string, path: string): Promise<void> {
     await this.controlled.setCookie({ name: 'user', value: user, domain: new URL(this.url).hostname });
     await this.page.goto(new URL(path, this.url).href);
   }
 
-  /** Shows another page of the console, as its address names it after the `#`. */
+  /** Shows another page of the console, given the part of its address from the `#` on. */
   async goTo(hash: string): Promise<void> {
-    // The page has listened for longer, so it knows by then.
+    // The page began to listen before, so it has noticed the change by then.
     await this.page.evaluate(`{
       globalThis.hasGone = false;
       addEventListener('hashchange', () => { hasGone = true; }, { once: true });
@@ -81,7 +81,7 @@ export class Visitor {
       });
   }
 
-  /** Resolves once the page shows a text where another one was: the locator remembers what it has read. */
+  /** Like `sees`, for a text that takes the place of another one: a locator remembers what it has read. */
   async reads(text: string): Promise<void> {
     const isRead = `document.body.innerText.includes(${JSON.stringify(text)})`;
     await untilTrue(this.page, isRead).catch(async () => {
@@ -106,9 +106,9 @@ export class Visitor {
     await this.page.keyboard.press('Backspace');
   }
 
-  /** Looks for jumps of the layout from now on. The returned function resolves to what has jumped, and how far. */
+  /** Notes jumps of the layout from now on. The returned function resolves to what has jumped, and how far. */
   async layoutShifts(): Promise<() => Promise<string[]>> {
-    // What was changed before is laid out with the next frame.
+    // Earlier changes are laid out with the next frame.
     await this.page.evaluate(
       'new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve())))',
     );
@@ -130,7 +130,7 @@ export class Visitor {
     return () => this.page.evaluate('layoutShifts') as Promise<string[]>;
   }
 
-  /** Looks at another page until something has happened. */
+  /** Looks at another page until `until` resolves. */
   async lookAway(until: () => Promise<unknown>): Promise<void> {
     const other = await this.controlled.newPage();
     await other.bringToFront();

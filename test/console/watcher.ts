@@ -24,26 +24,26 @@ export class Watcher {
       this.text = parts.pop() ?? '';
       this.parts.push(...parts.filter((part) => !part.startsWith(':')).map(partOf));
     });
-    // It was broken off, by the one side or the other.
+    // One of the two sides has broken it off.
     answer.on('error', () => undefined);
   }
 
-  /** @param url of the console. @param headers of who watches. @param path below that of the console */
+  /** @param url of the console. @param headers of the watcher. @param path below that of the console */
   static async open(url: string, headers: Record<string, string>, path = '/live'): Promise<Watcher> {
     const sent = request(`${url}${path}`, { headers: { 'x-analytics-console': '1', ...headers } }).end();
     const [answer] = (await once(sent, 'response')) as [IncomingMessage];
     const watcher = new Watcher(answer);
-    // Either it is ready, or the database is away.
+    // The first part says that the stream is ready, or that the database is away.
     if (answer.statusCode === 200) await until(() => watcher.parts.at(0));
     return watcher;
   }
 
-  /** What was seen so far. */
+  /** Events that were seen so far. */
   get events(): LiveEvent[] {
     return this.parts.filter(({ event }) => event === 'call').map(({ data }) => data as LiveEvent);
   }
 
-  /** Resolves to what was seen, once that is so much. */
+  /** Resolves to the events that were seen, once there are `count` of them. */
   sees(count: number): Promise<LiveEvent[]> {
     return until(() => (this.events.length >= count ? this.events : undefined));
   }

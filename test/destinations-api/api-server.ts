@@ -6,11 +6,11 @@ import type { AppOptions } from '../support/analytics-app.js';
 import { type ApiAnswer, type ServerOptions, TrackingServer } from '../ingest/http/tracking-server.js';
 import { type OpenApi, OpenApiCheck } from './openapi-check.js';
 
-/** Where destinations lead that nothing is sent to. */
+/** URLs of destinations that nothing is sent to. */
 export const URLS = ['https://hooks.example.com/events'];
 const DEFAULT_PATH = '/analytics/destinations';
 
-/** A tenant by the cookie that it has after it signed in. */
+/** Returns the tenant, or the operator, that the cookie of a signed-in user names. */
 export async function authorize({ headers }: IncomingMessage): Promise<DestinationsAccess | undefined> {
   const user = /(?:^|; )user=([^;]*)/.exec(headers.cookie ?? '')?.[1];
   await Promise.resolve();
@@ -18,7 +18,7 @@ export async function authorize({ headers }: IncomingMessage): Promise<Destinati
   return user === 'operator' ? { operator: true } : { tenant: user };
 }
 
-/** Somebody who is signed in. Each answer is held against the document of the API. */
+/** A signed-in user. Each answer is checked against the API's document. */
 export class ApiClient {
   private static readonly checks = new WeakMap<TrackingServer, Promise<OpenApiCheck>>();
 
@@ -50,7 +50,7 @@ export class ApiClient {
     return String(id);
   }
 
-  /** The body of an answer with this status. */
+  /** Resolves to the body of an answer, which must have this status. */
   async ok(answer: Promise<ApiAnswer>, status = 200): Promise<Record<string, unknown>> {
     const { status: actual, body } = await answer;
     expect({ status: actual, body }).toMatchObject({ status });

@@ -8,13 +8,13 @@ import { Stage } from '../support/stage.js';
 import { MemoryDestinationStore } from '../stored-destinations/memory-destination-store.js';
 import { type ApiClient, ApiServer, authorize } from './api-server.js';
 
-/** All but the one that limits how long an answer takes. */
+/** All timers except the one that limits how long an answer takes. */
 const TIMERS_OF_OTHERS = [
   ...(['Date', 'hrtime', 'performance', 'nextTick', 'queueMicrotask'] as const),
   ...(['setImmediate', 'clearImmediate', 'setInterval', 'clearInterval'] as const),
 ] as const;
 
-/** Its changes are made, and then the connection is lost. */
+/** A store that makes changes, and then loses the connection. */
 class LosingStore extends MemoryDestinationStore {
   override async replace(destination: StoredDestination): Promise<boolean> {
     await super.replace(destination);
@@ -43,7 +43,7 @@ class HeldWork {
 }
 
 describe('the audit log of the destinations', () => {
-  // The first to be called: the application is closed after them.
+  // Registered first, so that the application is closed with real timers.
   afterEach(() => {
     jest.useRealTimers();
   });
@@ -58,7 +58,7 @@ describe('the audit log of the destinations', () => {
   const auditOf = ({ server }: ApiServer): string[] =>
     server.log.analytics.filter((line) => line.startsWith('log: Audit: '));
 
-  it('has one line for each change, and none for what is only read or refused', async () => {
+  it('has one line for each change, and none for requests that only read or are refused', async () => {
     const api = await start();
     const receiver = await stage.receiver();
     const { acme, operator } = api;
@@ -92,7 +92,7 @@ describe('the audit log of the destinations', () => {
     ]);
   });
 
-  it('names who it was, as `authorize` does, with nothing in the name that a terminal obeys', async () => {
+  it('names the user as `authorize` does, and escapes whatever a terminal would obey', async () => {
     let name: unknown;
     const api = await start({
       api: { authorize: async (request) => Object.assign({ name }, await authorize(request)) },
@@ -126,7 +126,7 @@ describe('the audit log of the destinations', () => {
     expect(await api.server.log.line(/authorize. returned an object/)).toContain('a `name` that is a string');
   });
 
-  it('counts the changes of a tenant that makes very many, and has a line for each of all others', async () => {
+  it('counts the changes of a tenant that makes very many, and has a line for each change of all others', async () => {
     const api = await start();
     const { acme, other, operator } = api;
     const id = await acme.create();
@@ -153,7 +153,7 @@ describe('the audit log of the destinations', () => {
     const request = { scope: { tenant: 'acme' }, name: undefined, isByLink: false, id: 'dst_1' };
     const changed = 'Audit: the tenant "acme" changed the destination "dst_1".';
 
-    it('has its lines again when the minute is over, after one that counts the others', async () => {
+    it('has a line for each change again when the minute is over, after a line that counts the others', async () => {
       const [clock, lines] = [new FakeClock(), new Array<string>()];
       const audit = new AuditLog({ log: (line) => lines.push(line) }, clock);
       const change = (times: number): void => {
@@ -176,7 +176,7 @@ describe('the audit log of the destinations', () => {
       expect(clock.pending).toBe(0);
     });
 
-    it('has a line for each that ends after the application was closed, as nothing would count it', () => {
+    it('has a line for each change that ends after the application was closed, since nothing would count it', () => {
       const [clock, lines] = [new FakeClock(), new Array<string>()];
       const audit = new AuditLog({ log: (line) => lines.push(line) }, clock);
       audit.close();
@@ -185,7 +185,7 @@ describe('the audit log of the destinations', () => {
     });
   });
 
-  it('has a line for a change that failed half-way, which says so', async () => {
+  it('has a line for a change that failed half-way, and says so', async () => {
     const api = await start({ store: new LosingStore() });
     const { acme } = api;
     const id = await acme.create();

@@ -20,7 +20,7 @@ describe.each(PLATFORMS)('a request to the API of the destinations on %s', (plat
     return stage.add(ApiServer.start({ platform, connection }, destinations));
   }
 
-  it('is answered 401 to a stranger, before anything of it is read', async () => {
+  it('is answered 401 if a stranger sends it, before anything of it is read', async () => {
     const { server } = await start();
     for (const path of ['', '/openapi.json', '/dst_1', '/dst_1/nothing']) {
       expect(await server.send(PATH + path, {})).toMatchObject({
@@ -33,7 +33,7 @@ describe.each(PLATFORMS)('a request to the API of the destinations on %s', (plat
     });
   });
 
-  it('is answered 500 without details where `authorize` throws or says nothing clear, with a line in the log', async () => {
+  it('is answered 500 without details, and logged, if `authorize` throws or returns nothing clear', async () => {
     const said: (() => unknown)[] = [
       () => {
         throw new Error('the password is teehee');
@@ -63,7 +63,7 @@ describe.each(PLATFORMS)('a request to the API of the destinations on %s', (plat
     expect(server.log.analytics.filter((line) => line.includes('authorize'))).toHaveLength(5);
   });
 
-  it('changes nothing if a page of another origin can send it without being asked', async () => {
+  it('changes nothing if a page of another origin can send it without a preflight request', async () => {
     const { server, acme } = await start();
     const body = JSON.stringify({ urls: URLS });
     for (const type of [

@@ -18,7 +18,7 @@ describeServersOrEmbedded('the HTTP API of the destinations', (backend) => {
 
   const receive = (): Promise<Receiver> => stage.receiver({ answer: () => (isDown ? 400 : 200) });
 
-  it('creates, lists, changes and deletes the destinations of whoever is signed in', async () => {
+  it('creates, lists, changes and deletes the destinations of the tenant that is signed in', async () => {
     const { acme } = await start();
     const created = await acme.post('', {
       urls: URLS,
@@ -54,7 +54,7 @@ describeServersOrEmbedded('the HTTP API of the destinations', (backend) => {
     expect(await acme.ok(acme.get())).toEqual({ destinations: [] });
   });
 
-  it('lists page by page, for a tenant its own and for the operator those of all or of one', async () => {
+  it('lists page by page: its own destinations for a tenant, those of all or of one tenant for the operator', async () => {
     const { acme, other, operator } = await start();
     const own = [await acme.create(), await acme.create(), await acme.create()];
     const foreign = await other.create();
@@ -72,7 +72,7 @@ describeServersOrEmbedded('the HTTP API of the destinations', (backend) => {
     expect(await operator.ok(operator.get(`/${foreign}`))).toMatchObject({ tenant: 'other' });
   });
 
-  it('hides from a tenant what another one has, whatever it asks for by its id', async () => {
+  it('hides destinations from other tenants, whatever these ask for by an id', async () => {
     const { acme, other } = await start();
     const id = await acme.create();
     const asked = [
@@ -103,7 +103,7 @@ describeServersOrEmbedded('the HTTP API of the destinations', (backend) => {
     }
   });
 
-  it('disables with a reason, enables again, and delivers what was kept meanwhile', async () => {
+  it('disables with a reason, enables again, and delivers from then on', async () => {
     const { acme, server } = await start();
     const receiver = await receive();
     const id = await acme.create({ urls: [receiver.url()] });
@@ -116,7 +116,7 @@ describeServersOrEmbedded('the HTTP API of the destinations', (backend) => {
     await receiver.received(1);
   });
 
-  it('tells a new secret once, and both sign for the overlap', async () => {
+  it('returns a new secret once, and signs with both secrets for the overlap', async () => {
     const { acme } = await start();
     const receiver = await receive();
     const { id, secret } = await acme.ok(acme.post('', { urls: [receiver.url()] }), 201);
@@ -133,7 +133,7 @@ describeServersOrEmbedded('the HTTP API of the destinations', (backend) => {
     }
   });
 
-  it('tells the latest deliveries with their attempts, and what happened in each hour', async () => {
+  it('returns the latest deliveries with their attempts, and what happened in each hour', async () => {
     const { acme, server } = await start();
     const receiver = await receive();
     const id = await acme.create({ urls: [receiver.url('/hooks?key=teehee')] });

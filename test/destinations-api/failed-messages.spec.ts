@@ -18,7 +18,7 @@ describeServersOrEmbedded('messages that failed, in the HTTP API of the destinat
 
   const receive = (): Promise<Receiver> => stage.receiver({ answer: () => (isDown ? 400 : 200) });
 
-  it('are shown, and those that match are delivered again', async () => {
+  it('are listed, and those that match are delivered again', async () => {
     const { acme, other, server } = await start();
     const receiver = await receive();
     const headers = { 'X-Key': 'teehee' };
@@ -28,7 +28,7 @@ describeServersOrEmbedded('messages that failed, in the HTTP API of the destinat
     const analytics = server.analytics.tenant('acme');
     analytics.track({ userId: 'u1', event: 'Lost' });
     analytics.identify({ userId: 'u1' });
-    // They are listed before their job has failed, which is when they may be replayed.
+    // Messages are listed before their job has failed, but can be replayed only after that.
     await until(async () => (await acme.ok(acme.get(`/${id}/count-failed`))).count === 2 || undefined);
     const messages = (await acme.ok(acme.get(`/${id}/failed`))).messages as { type: string; body: string }[];
     expect(messages.map(({ type }) => type).sort()).toEqual(['identify', 'track']);
@@ -59,7 +59,7 @@ describeServersOrEmbedded('messages that failed, in the HTTP API of the destinat
     await receiver.received(4);
   });
 
-  it('are not delivered again while their destination is disabled, which is said', async () => {
+  it('are not delivered again while their destination is disabled, and the answer says so', async () => {
     const { acme, server } = await start();
     const receiver = await receive();
     const id = await acme.create({ urls: [receiver.url()] });
@@ -103,7 +103,7 @@ describeServersOrEmbedded('messages that failed, in the HTTP API of the destinat
     expect(JSON.stringify(requests)).not.toContain('teehee');
   });
 
-  it('are not explained where the destination is code, since that makes no requests', async () => {
+  it('are not explained if the destination is code, since that makes no requests', async () => {
     const deliver = (): never => {
       throw new PermanentDeliveryError('refused');
     };
@@ -122,7 +122,7 @@ describeServersOrEmbedded('messages that failed, in the HTTP API of the destinat
     expect(answer).toMatchObject({ status: 409, body: { error: { code: 'NOT_A_WEBHOOK' } } });
   });
 
-  it('are delivered again by their ids, one or several, and those of another tenant are as unknown', async () => {
+  it('are delivered again by one or several ids, and those of another tenant count as unknown', async () => {
     const { acme, other, server } = await start();
     const receiver = await receive();
     const id = await acme.create({ urls: [receiver.url()] });
@@ -161,7 +161,7 @@ describeServersOrEmbedded('messages that failed, in the HTTP API of the destinat
     });
   });
 
-  it('belong to destinations in code as well, which the operator alone sees, and nobody changes', async () => {
+  it('belong to destinations in code as well, which only the operator sees, and nobody can change', async () => {
     const receiver = await receive();
     const { acme, operator, server } = await stage.add(
       ApiServer.start({
@@ -208,7 +208,7 @@ describeServersOrEmbedded('messages that failed, in the HTTP API of the destinat
     isDown = true;
     const id = server.analytics.track({ userId: 'u1', event: 'Lost' });
     await until(async () => {
-      // It is listed a moment before its job has ended, and can be replayed from then on.
+      // The message is listed a moment before its job ends, but can be replayed only after that.
       const { count } = await operator.ok(operator.get('/webhooks/count-failed'));
       return count === 1 ? true : undefined;
     });

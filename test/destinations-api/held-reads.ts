@@ -8,7 +8,7 @@ interface HeldQuery {
   signal?: AbortSignal;
 }
 
-/** What is listed, by the path and the query of its request, up to a number that names the request. */
+/** Paths and queries of requests for lists, up to a number that names the request. */
 export const LISTS = ['?limit=', '/dst_1/recent?limit=', '/dst_1/stats?from='] as const;
 
 interface HeldList {
@@ -17,11 +17,11 @@ interface HeldList {
 }
 
 /**
- * Requests that list, or that read or replay failed messages, and go on until a test ends them. A message's id names the
- * request.
+ * Requests for lists, and requests that read or replay failed messages, which go on until a test ends them. A message's
+ * id, or the number in the query, names the request.
  */
 export class HeldReads {
-  /** Requests that were going on at once, at most. */
+  /** Most requests that were in progress at once. */
   most = 0;
   private running = 0;
   private readonly events = new EventEmitter();
@@ -49,7 +49,7 @@ export class HeldReads {
     return client.post(`/${await client.create()}/replay`, { messageIds: [name] });
   }
 
-  /** The name of the next one that begins. */
+  /** Resolves to the name of the next request that begins. */
   async began(): Promise<string> {
     const { value } = (await this.begun.next()) as { value: [string] };
     return value[0];

@@ -3,9 +3,9 @@ import type { FailedMessages } from '../../src/deliveries/failed-messages.js';
 
 type IsMeant = Parameters<FailedMessages['replayKept']>[0];
 
-/** Readings of all that has failed, for what was kept of destinations: they go on until a test ends them. */
+/** Scans of all failed messages, for those that were kept for destinations. They go on until a test ends them. */
 export class HeldScans {
-  /** Readings that were going on at once, at most. */
+  /** Most scans that were in progress at once. */
   most = 0;
   private running = 0;
   private readonly all: IsMeant[] = [];
@@ -24,17 +24,17 @@ export class HeldScans {
     });
   }
 
-  /** Resolves when one has begun. */
+  /** Resolves when a scan has begun. */
   async began(): Promise<void> {
     await this.first;
   }
 
-  /** Ends what is going on, and whatever begins from now on. */
+  /** Ends the scans in progress, and those that begin from now on. */
   end(): void {
     this.events.emit('ended');
   }
 
-  /** Those of some destinations for which there was one. */
+  /** Resolves to those of the destinations for which there was a scan. */
   async meant(ids: readonly string[]): Promise<string[]> {
     const found = await Promise.all(
       ids.map(async (id) => (await Promise.all(this.all.map((isMeant) => isMeant(id)))).includes(true)),

@@ -40,7 +40,7 @@ describe.each(PLATFORMS)('a request to a host with the API of the destinations o
     return stage.add(ApiServer.start({ platform, connection, ...host }, destinations));
   }
 
-  it('does not hold up the end of the application, however long it would take', async () => {
+  it('does not delay the end of the application, however long it would take', async () => {
     const receiver = await stage.receiver({ answer: () => new Promise<never>(() => undefined) });
     const { acme, server } = await start(undefined, { shutdownTimeout: 2_000 });
     const id = await acme.create({ urls: [receiver.url()], timeout: 60_000 });
@@ -61,7 +61,7 @@ describe.each(PLATFORMS)('a request to a host with the API of the destinations o
     );
   });
 
-  it('belongs to the API below its path alone, and the host is told of routes that are not reached', async () => {
+  it('reaches the API only below its path, and the log names routes of the host that are not reached', async () => {
     const { server, path } = await start(undefined, {
       host: { controllers: [OwnController] },
       trackingApi: true,
@@ -83,7 +83,7 @@ describe.each(PLATFORMS)('a request to a host with the API of the destinations o
     });
   });
 
-  it('is told of by the options of the console where only the console has the API', async () => {
+  it('is logged with the options of the console if only the console has the API', async () => {
     const fail = (): never => {
       throw new Error('teehee');
     };
@@ -107,7 +107,7 @@ describe.each(PLATFORMS)('a request to a host with the API of the destinations o
     ]);
   });
 
-  it('is answered at another path where one is given', async () => {
+  it('is answered at another path if one is given', async () => {
     const { server, acme } = await start({ api: { path: '/api/webhooks/', authorize } });
     const created = await acme.post('', { urls: URLS });
     expect(created.headers.get('location')).toMatch(/^\.\/webhooks\/dst_/);
@@ -115,7 +115,7 @@ describe.each(PLATFORMS)('a request to a host with the API of the destinations o
   });
 
   it.each(['', '/', '?from=page'])(
-    'that adds a destination behind a proxy which cuts off a path is told where it is, at …%s',
+    'that adds a destination behind a proxy that cuts off a path gets its address, at …%s',
     async (end) => {
       const { server } = await start();
       const proxy = await stage.add(FrontProxy.start(server.url, '/shop'));
@@ -129,7 +129,7 @@ describe.each(PLATFORMS)('a request to a host with the API of the destinations o
     },
   );
 
-  it('that is on its way when the application closes is answered, and its connection ends', async () => {
+  it('that is in progress when the application closes is answered, and its connection ends', async () => {
     const { server, path, http } = await start();
     const body = JSON.stringify({ urls: URLS });
     const headers = { ...COOKIE, ...JSON_TYPE, 'content-length': body.length };

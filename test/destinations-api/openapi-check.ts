@@ -8,7 +8,7 @@ interface Operation {
   responses: Record<string, { content?: { 'application/json': { schema: Json } } }>;
 }
 
-/** The parts of an OpenAPI document that are used here. */
+/** The parts of an OpenAPI document that the check uses. */
 export interface OpenApi {
   openapi: string;
   paths: Record<string, Record<string, Operation>>;
@@ -16,8 +16,8 @@ export interface OpenApi {
 }
 
 /**
- * Holds answers against an OpenAPI document. It is stricter than the document: what the document does not name
- * is wrong, so that nothing can be added to an answer without being described.
+ * Checks answers against an OpenAPI document. It is stricter than the document: what the document does not name is
+ * wrong, so that nothing can be added to an answer without being described.
  */
 export class OpenApiCheck {
   private readonly ajv = new Ajv2020({ strict: true, allErrors: true });
@@ -31,7 +31,7 @@ export class OpenApiCheck {
     this.ajv.addSchema({ $id: 'api', components: this.document.components });
   }
 
-  /** What is wrong with an answer; empty if it is as the document says. */
+  /** Returns what is wrong with an answer, or an empty array if it is as the document says. */
   problems(method: string, path: string, status: number, body: unknown): string[] {
     const place = `${method} ${path} ${status}`;
     const response = this.operation(method, path)?.responses[status];
@@ -46,7 +46,7 @@ export class OpenApiCheck {
     );
   }
 
-  /** Whether a request may be sent without a body, and so without the header that tells its type. */
+  /** Returns whether a request may be sent without a body, and so without a `content-type`. */
   takesNoBody(method: string, path: string): boolean {
     return this.operation(method, path)?.requestBody?.required !== true;
   }
@@ -55,13 +55,13 @@ export class OpenApiCheck {
     const found = Object.entries(this.document.paths).filter(([template]) =>
       new RegExp(`^${template.replace('{id}', '[^/]+')}$`).test(path),
     );
-    // A path without parameters comes before one that has them.
+    // A path without parameters comes before a path with parameters.
     const [[, operations] = []] = found.sort(([a], [b]) => Number(a.includes('{')) - Number(b.includes('{')));
     return operations?.[method.toLowerCase()];
   }
 }
 
-/** The same schemas, where an object has no other properties than those that are named. */
+/** Returns the same schemas, but with objects that may have only the named properties. */
 function closed(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(closed);
   if (typeof value !== 'object' || value === null) return value;

@@ -61,7 +61,7 @@ describe('the OpenAPI document of a running API', () => {
     const check = new OpenApiCheck((await api.acme.ok(api.acme.get('/openapi.json'))) as unknown as OpenApi);
     for (const { method, path, operation } of ROUTES.filter((route) => route.method !== 'GET')) {
       const url = api.path + path.replace('{id}', 'dst_1');
-      // A tenant of its own: each may change only so much in a second.
+      // A tenant of its own, since a tenant may make only so many changes a second.
       const { status } = await api.server.send(url, { method, headers: { cookie: `user=${operation}` } });
       const document = { operation, takesNoBody: check.takesNoBody(method, url) };
       expect(document).toEqual({ operation, takesNoBody: status !== 415 });

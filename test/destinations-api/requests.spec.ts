@@ -87,7 +87,7 @@ describe.each(PLATFORMS)('a request to the API of the destinations on %s', (plat
     expect(await server.send(`${PATH}s`, { headers: COOKIE })).not.toMatchObject({ status: 401 });
   });
 
-  it('with a wrong body is refused with what is wrong', async () => {
+  it('with a wrong body is refused, and the answer says what is wrong', async () => {
     const { acme } = await start();
     for (const body of ['{', '[]', '"text"', '\xff']) {
       expect(await acme.post('', body)).toMatchObject({
@@ -149,7 +149,7 @@ describe.each(PLATFORMS)('a request to the API of the destinations on %s', (plat
     expect(await acme.ok(acme.get(`/${String(id)}`))).toMatchObject({ version: 1 });
   });
 
-  it('for the history of a destination names the tenant that asks, and is answered 501 where there is none', async () => {
+  it('for the history of a destination names the tenant that asks, and is answered 501 if there is no history', async () => {
     const { server, acme, operator } = await start();
     const asked: unknown[] = [];
     const attempt = {
@@ -211,11 +211,11 @@ describe.each(PLATFORMS)('a request to the API of the destinations on %s', (plat
     await other.ok(other.post('', { urls: URLS, tenant: 'other' }), 201);
   });
 
-  it('for a new destination is refused to a tenant that adds and deletes without an end, and to nobody else', async () => {
+  it('for a new destination is refused to a tenant that adds and deletes without end, and to nobody else', async () => {
     const { acme, other, operator } = await start({ limitPerTenant: 1, api: { authorize } });
     for (let n = 0; n < 20; n++) {
       const id = await acme.create();
-      // That a tenant has as many as it may have does not count.
+      // A request beyond the tenant's limit of destinations does not count.
       if (n === 0) expect((await acme.post('', { urls: URLS })).status).toBe(409);
       expect((await acme.delete(`/${id}`)).status).toBe(204);
     }
@@ -226,7 +226,7 @@ describe.each(PLATFORMS)('a request to the API of the destinations on %s', (plat
     await operator.create({ tenant: 'acme' });
   });
 
-  it('for a change is refused to a tenant that makes more of them than five a second, who may go on to read', async () => {
+  it('for a change is refused to a tenant that makes more than five changes a second, but may still read', async () => {
     const { acme, other } = await start();
     const change = (): Promise<ApiAnswer> => acme.post('/dst_none/disable');
     let [answer, changes] = [await change(), 1];
@@ -243,10 +243,10 @@ describe.each(PLATFORMS)('a request to the API of the destinations on %s', (plat
     await other.create();
   });
 
-  it('that fails in the store fills no log, however often it is sent', async () => {
+  it('that fails in the store does not fill the log, however often it is sent', async () => {
     const store = new MemoryDestinationStore();
     const findById = store.findById.bind(store);
-    // As a database does where the column holds a `uuid`.
+    // As a database does if the column holds a `uuid`.
     store.findById = (id) => (id === 'x' ? Promise.reject(new Error('invalid uuid')) : findById(id));
     const api = await start({ store });
     const users = Array.from({ length: 5 }, (_, index) => api.as(`tenant-${String(index)}`));
@@ -329,7 +329,7 @@ describe.each(PLATFORMS)('a request to the API of the destinations on %s', (plat
     expect(await readOnly.acme.delete(`/${String(id)}`)).toMatchObject(refused);
   });
 
-  it('that sends a test event is refused while four others of its tenant do', async () => {
+  it('that sends a test event is refused while four others of its tenant are in progress', async () => {
     const release = new EventEmitter();
     const receiver = await stage.receiver({
       answer: async (_, index) => {
@@ -353,7 +353,7 @@ describe.each(PLATFORMS)('a request to the API of the destinations on %s', (plat
     expect(await sendTest(acme)).toMatchObject({ status: 200 });
   });
 
-  it('that does something is not refused while its tenant reads as much as it may', async () => {
+  it('that does more than read is not refused while its tenant reads as much as it may', async () => {
     const { server, acme } = await start();
     const reads = new HeldReads(server.app.get(DeliveriesService));
     const receiver = await stage.receiver();
@@ -377,7 +377,7 @@ describe.each(PLATFORMS)('a request to the API of the destinations on %s', (plat
     expect(statuses).toEqual([429, 200, 200, 200, 200]);
   });
 
-  it('that reads the queue waits while others of its tenant do, and one of another tenant does not', async () => {
+  it('that reads the queue waits for others of its tenant, and not for those of another tenant', async () => {
     const { server, acme, other } = await start();
     const reads = new HeldReads(server.app.get(DeliveriesService));
     const ofAcme = ['a1', 'a2', 'a3'].map((name) => reads.read(acme, name));
@@ -391,28 +391,31 @@ describe.each(PLATFORMS)('a request to the API of the destinations on %s', (plat
     for (const answer of await Promise.all([...ofAcme, ofOther])) expect(answer.status).toBe(200);
   });
 
-  it.each(LISTS)('for %s… waits while two others of its tenant do, and for nothing else', async (path) => {
-    const { server, acme, other } = await start();
-    const id = await acme.create();
-    const reads = new HeldReads(server.app.get(DeliveriesService), server.app.get(DestinationsService));
-    const list = (client: typeof acme, name: string): Promise<ApiAnswer> => client.get(path + name);
-    const ofAcme = ['1', '2', '3', '4', '5', '6'].map((name) => list(acme, name));
-    const running = [await reads.began(), await reads.began()];
-    const ofOther = list(other, '7');
-    expect(await reads.began()).toBe('7');
-    const read = acme.get(`/${id}/failed?messageIds=read`);
-    expect(await reads.began()).toBe('read');
-    while (running.length < ofAcme.length) {
-      reads.end(String(running.at(-2)));
-      running.push(await reads.began());
-    }
-    expect(running.sort()).toEqual(['1', '2', '3', '4', '5', '6']);
-    for (const name of [...running, '7', 'read']) reads.end(name);
-    for (const answer of await Promise.all([...ofAcme, ofOther, read])) expect(answer.status).toBe(200);
-    expect(reads.most).toBe(4);
-  });
+  it.each(LISTS)(
+    'for %s… waits while two others of its tenant are in progress, and for nothing else',
+    async (path) => {
+      const { server, acme, other } = await start();
+      const id = await acme.create();
+      const reads = new HeldReads(server.app.get(DeliveriesService), server.app.get(DestinationsService));
+      const list = (client: typeof acme, name: string): Promise<ApiAnswer> => client.get(path + name);
+      const ofAcme = ['1', '2', '3', '4', '5', '6'].map((name) => list(acme, name));
+      const running = [await reads.began(), await reads.began()];
+      const ofOther = list(other, '7');
+      expect(await reads.began()).toBe('7');
+      const read = acme.get(`/${id}/failed?messageIds=read`);
+      expect(await reads.began()).toBe('read');
+      while (running.length < ofAcme.length) {
+        reads.end(String(running.at(-2)));
+        running.push(await reads.began());
+      }
+      expect(running.sort()).toEqual(['1', '2', '3', '4', '5', '6']);
+      for (const name of [...running, '7', 'read']) reads.end(name);
+      for (const answer of await Promise.all([...ofAcme, ofOther, read])) expect(answer.status).toBe(200);
+      expect(reads.most).toBe(4);
+    },
+  );
 
-  it('that replays waits for others of its tenant that do, and for nothing that reads', async () => {
+  it('that replays waits for other replays of its tenant, and for nothing that reads', async () => {
     const { server, acme, other } = await start();
     const reads = new HeldReads(server.app.get(DeliveriesService));
     const replays = ['a1', 'a2', 'a3'].map((name) => reads.replay(acme, name));
@@ -434,24 +437,27 @@ describe.each(PLATFORMS)('a request to the API of the destinations on %s', (plat
   it.each([
     ['reads the queue', 'read'],
     ['replays', 'replay'],
-  ] as const)('that %s waits while eight others do, and each end lets one in', async (_, kind) => {
-    const api = await start();
-    const reads = new HeldReads(api.server.app.get(DeliveriesService));
-    const tenants = Array.from({ length: 10 }, (_, index) => `t${index}`);
-    const answers = tenants.map((tenant) => reads[kind](api.as(tenant), tenant));
-    const running: string[] = [];
-    while (running.length < 8) running.push(await reads.began());
-    for (const tenant of running.slice(0, 2)) {
-      reads.end(tenant);
-      running.push(await reads.began());
-    }
-    expect(running.sort()).toEqual(tenants);
-    for (const tenant of running) reads.end(tenant);
-    for (const answer of await Promise.all(answers)) expect(answer.status).toBe(200);
-    expect(reads.most).toBe(8);
-  });
+  ] as const)(
+    'that %s waits while eight others are in progress, and each end lets one in',
+    async (_, kind) => {
+      const api = await start();
+      const reads = new HeldReads(api.server.app.get(DeliveriesService));
+      const tenants = Array.from({ length: 10 }, (_, index) => `t${index}`);
+      const answers = tenants.map((tenant) => reads[kind](api.as(tenant), tenant));
+      const running: string[] = [];
+      while (running.length < 8) running.push(await reads.began());
+      for (const tenant of running.slice(0, 2)) {
+        reads.end(tenant);
+        running.push(await reads.began());
+      }
+      expect(running.sort()).toEqual(tenants);
+      for (const tenant of running) reads.end(tenant);
+      for (const answer of await Promise.all(answers)) expect(answer.status).toBe(200);
+      expect(reads.most).toBe(8);
+    },
+  );
 
-  it('that enables does so at once, and what has failed is read for one at a time and for all that wait together', async () => {
+  it('that enables does so at once, and one scan at a time reads failed messages for all that wait together', async () => {
     const api = await start();
     const scans = new HeldScans(api.server.app.get(FailedMessages));
     const { acme, other } = api;
@@ -489,7 +495,7 @@ describe.each(PLATFORMS)('a request to the API of the destinations on %s', (plat
     expect(server.log.errors).toEqual([]);
   });
 
-  it('that reads listens to its connection together with all others that came over it', async () => {
+  it('that reads shares listeners on its connection with all others that came over it', async () => {
     const { server, acme, http } = await start();
     const reads = new HeldReads(server.app.get(DeliveriesService), server.app.get(DestinationsService));
     const connected = once(http, 'connection') as Promise<[Socket]>;
@@ -507,13 +513,13 @@ describe.each(PLATFORMS)('a request to the API of the destinations on %s', (plat
     await arrived;
     for (const name of ['1', '2']) expect(await reads.began()).toBe(name);
     await new Promise(setImmediate);
-    // Node warns of a leak from the eleventh on.
+    // Node warns of a leak from the eleventh listener on.
     expect(connection.listenerCount('close')).toBeLessThan(11);
     const next = acme.get('?limit=21');
     const closed = once(connection, 'close');
     client.destroy();
     await closed;
-    // Of those that had not begun, none does any more.
+    // Requests that had not begun no longer begin.
     reads.end('1');
     expect(await reads.began()).toBe('21');
     for (const name of ['2', '21']) reads.end(name);
@@ -533,7 +539,7 @@ describe.each(PLATFORMS)('a request to the API of the destinations on %s', (plat
     expect(status).toBe(platform === 'Express' ? 404 : 400);
   });
 
-  it('with the placeholder of the document in the place of an id is about a destination of that name', async () => {
+  it("with the document's placeholder in place of an id is about a destination of that name", async () => {
     const { server } = await start();
     const asked: string[] = [];
     Object.assign(server.app.get(DeliveriesService), {

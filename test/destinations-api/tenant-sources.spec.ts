@@ -22,7 +22,7 @@ describe('the sources of a destination', () => {
   const start = async (sources = SOURCES): Promise<ApiServer> =>
     stage.add(ApiServer.start({ platform: 'Express', connection: await newConnection(), sources }));
 
-  it('are the own ones of its tenant and those that are bound to nobody', async () => {
+  it('are those of its tenant and those that are bound to no tenant', async () => {
     const { acme, operator } = await start();
     const id = await acme.create({ sources: ['web', 'acme-server'] });
     expect(await acme.ok(acme.patch(`/${id}`, { sources: ['acme-server'] }))).toMatchObject({ version: 2 });
@@ -30,7 +30,7 @@ describe('the sources of a destination', () => {
     await operator.create({ sources: SOURCES.map(({ name }) => name) });
   });
 
-  it('of another tenant are refused as those are that do not exist, and no names are told', async () => {
+  it('are refused if they belong to another tenant, as if they did not exist, and no names are told', async () => {
     const { acme, operator, server } = await start();
     const id = await acme.create();
     const service = server.app.get(DestinationsService);
@@ -60,7 +60,7 @@ describe('the sources of a destination', () => {
     }
   });
 
-  it('are listed to the operator where it has no tenant', async () => {
+  it('are listed to the operator if the destination has no tenant', async () => {
     const { operator } = await start();
     const { body } = await operator.post('', { urls: URLS, sources: ['nowhere'] });
     expect(JSON.stringify(body)).toContain('(web, acme-server, globex-server, initech-pilot)');
@@ -84,7 +84,7 @@ describe('the sources of a destination', () => {
     server.analytics.source('globex-server').tenant('acme').track({ userId: 'u1', event: 'still wanted' });
     await receiver.received(1);
     expect(eventsIn(receiver.requests)).toEqual(['still wanted']);
-    // As a form sends it that holds all fields.
+    // As a form sends it that has all fields.
     const update = { name: 'Ours', sources };
     expect(await acme.ok(acme.patch(`/${id}`, update))).toMatchObject(update);
     expect(await acme.patch(`/${id}`, { sources: ['initech-pilot'] })).toMatchObject({ status: 422 });

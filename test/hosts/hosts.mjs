@@ -1,10 +1,10 @@
-/** `npm run <script>`, as the person who made the application would type it. */
+/** Returns `npm run <script>` for each script, as the developer of the application would type it. */
 const npmRun = (...scripts) => scripts.map((script) => ['npm', 'run', '--silent', script]);
 
 /**
- * The applications that this package has to be at home in. Each is the shared application in `app/`
- * with the files of its `basis` and then its own files from `kinds/` over it. `testingPage`: its tests are those that
- * the page on testing shows.
+ * The applications in which this package has to work. Each consists of the shared application in `app/`, then the files
+ * of its `basis`, then its own files from `kinds/`, each layer over the one before. `testingPage`: its tests are those
+ * that the page on testing shows.
  */
 export const HOSTS = [
   {
@@ -23,7 +23,7 @@ export const HOSTS = [
     basis: 'nest-11-express',
     start: ['dist/main'],
     test: npmRun('test', 'test:e2e'),
-    // The page's application is on Nest's default adapter, Express.
+    // The application of that page uses Nest's default adapter, Express.
     testingPage: { without: ['orders.e2e-spec.ts', 'receiver.e2e-spec.ts'] },
   },
   {

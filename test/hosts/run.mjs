@@ -1,6 +1,6 @@
 /**
- * Proves the package in applications of several kinds, each installed from the tarball as the README says:
- * `npm run test:hosts` for all, with `--quick` for the two most usual ones, with names for some of them.
+ * Proves that the package works in applications of several kinds, each of which installs the tarball as the README
+ * says: `npm run test:hosts` for all, with `--quick` for the two most usual ones, with names for some of them.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -11,7 +11,7 @@ import { Host, packPackage } from './support/host.mjs';
 import { RedisServer } from './support/redis-server.mjs';
 import { Tools } from './support/tools.mjs';
 
-/** Much of the time is spent waiting for the registry and for processes to start. */
+/** Applications to prove at once. Much of the time goes to the registry and to the start of processes. */
 const AT_ONCE = 2;
 
 const { values, positionals } = parseArgs({

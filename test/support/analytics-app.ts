@@ -22,12 +22,12 @@ import { until } from './until.js';
 @Module({})
 class AppModule {}
 
-/** The options of a test's application: `writeKey` is made where neither it nor `sources` is given. */
+/** The options of a test's application. `writeKey` is added if neither `writeKey` nor `sources` is given. */
 export type AppOptions = Omit<AnalyticsModuleOptions, 'writeKey' | 'sources'> &
   AnalyticsModuleExtras & { writeKey?: string; sources?: SourceOptions[] };
 export type BatchJobOf = Awaited<ReturnType<BatchJobQueue['getFailed']>>[number];
 
-/** What `forRoot` takes, of the options of a test's application. */
+/** Returns the options for `forRoot` from the options of a test's application. */
 export function moduleOptions(options: AppOptions): AnalyticsModuleOptions & AnalyticsModuleExtras {
   const { sources } = options;
   return { ...(sources === undefined && { writeKey: 'wk_test' }), ...options } as AnalyticsModuleOptions;
@@ -51,7 +51,7 @@ export class AnalyticsApp {
     return AnalyticsApp.startWith([analytics]);
   }
 
-  /** Starts an application that has these imports. */
+  /** Starts an application with these imports. */
   static async startWith(imports: NonNullable<ModuleMetadata['imports']>): Promise<AnalyticsApp> {
     const log = new LogLines();
     const options: NestApplicationOptions = { logger: log, abortOnError: false };
@@ -72,7 +72,7 @@ export class AnalyticsApp {
     return this.context.get<readonly BatchJobQueue[]>(ANALYTICS_QUEUES);
   }
 
-  /** Resolves when no job waits, is worked on, or will be tried again. */
+  /** Resolves when no job is waiting, active or delayed. */
   async settled(): Promise<void> {
     await until(
       async () => {
@@ -94,7 +94,7 @@ export class AnalyticsApp {
     });
   }
 
-  /** Safe to call again. */
+  /** May be called more than once. */
   close(): Promise<void> {
     this.closing ??= this.context.close();
     return this.closing;

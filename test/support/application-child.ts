@@ -10,14 +10,14 @@ import { GuardedChild, scriptArguments, UNOPTIMIZED } from './child-process.js';
 import type { TestConnection } from './describe-backend.js';
 import type { FaultyConnection } from './faulty-queues.js';
 
-/** They change the sources, so those are compiled by the process itself. */
+/** These hooks change the sources, so the process compiles the sources itself. */
 const NEXT_FORMAT = ['./typescript-hooks.mjs', './next-format-hooks.mjs'].flatMap((hooks) => [
   '--import',
   new URL(hooks, import.meta.url).href,
 ]);
 const APPLICATION = new URL('../e2e/children/application.ts', import.meta.url);
 
-/** What an application in a process of its own is to do. */
+/** What an application in a process of its own has to do. */
 export interface ApplicationPlan {
   connection: TestConnection | ClusterConnection | FaultyConnection;
   webhooks?: WebhooksOptions | WebhooksOptions[];
@@ -25,8 +25,8 @@ export interface ApplicationPlan {
   destinations?: DestinationsOptions;
   outbox?: OutboxOptions;
   /**
-   * Names of custom destinations, each for the source of its name. They say `called` with their name and the event of the
-   * first message, and never answer a call for the event `Hang`.
+   * Names of custom destinations, each with a source of the same name. A destination prints `called` with its name and
+   * the event of the first message. It never settles a call for the event `Hang`.
    */
   custom?: string[];
   /** @default true */
@@ -34,20 +34,20 @@ export interface ApplicationPlan {
   flushAfter?: number;
   shutdownTimeout?: number;
   unknownJobTimeout?: number;
-  /** Takes a message for each of these ids, says `taken`, … */
+  /** Takes a message for each of these ids, prints `taken`, … */
   take?: string[];
   /** … requests the deletion of each of these users, … */
   delete?: string[];
-  /** … flushes, says `queued`, … */
+  /** … flushes, prints `queued`, … */
   flush?: boolean;
-  /** … and ends: by a signal that its shutdown hooks hear, by a kill, by `app.close()`, or because it has no more to do. */
+  /** … and ends: by a signal for its shutdown hooks, by a kill, by `app.close()`, or because nothing is left to do. */
   end: 'signal' | 'kill' | 'close' | 'nothing left to do';
-  /** Waits for SIGUSR2 before it calls `app.close()`, and in the middle of that, where it says `closing`. */
+  /** Waits for SIGUSR2 before it calls `app.close()`, and again during the close, where it prints `closing`. */
   isHeld?: boolean;
 }
 
 export interface ApplicationProcess {
-  /** Set in its environment beside what is there. */
+  /** Environment variables to add to those of this process. */
   env?: NodeJS.ProcessEnv;
   /** Runs a build whose jobs have the next format. @default false */
   next?: boolean;
@@ -65,7 +65,7 @@ export function startApplication(
   });
 }
 
-/** Reads the plan in the process that it was made for. */
+/** Reads the plan in the child process. */
 export function planFrom(value: unknown): ApplicationPlan {
   if (!isPlan(value)) throw new Error('An application needs a plan');
   return value;

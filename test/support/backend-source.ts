@@ -7,23 +7,23 @@ import type { TestServer } from './test-server.js';
 
 interface OpenBackend {
   readonly server: TestServer | undefined;
-  /** Each call gives that of another empty queue. */
+  /** Each call returns the connection of another empty queue. */
   newConnection(): TestConnection | Promise<TestConnection>;
   dispose(): Promise<void>;
 }
 
-/** How a test file gets at one kind of backend. */
+/** Gives a test file access to one kind of backend. */
 export class BackendSource {
   private opened: Promise<OpenBackend> | undefined;
 
   constructor(
     readonly name: Backend['name'],
-    /** The program that it needs, where that is not installed. */
+    /** The program that the backend needs, if that is not installed. */
     readonly missing: string | undefined,
     private readonly start: () => Promise<OpenBackend>,
   ) {}
 
-  /** All suites of a test file share it, since a server takes half a second of a core to begin. */
+  /** Shared by all suites of a test file, since starting a server takes half a second of CPU time. */
   open(): Promise<OpenBackend> {
     this.opened ??= this.start();
     return this.opened;
@@ -47,7 +47,7 @@ export const REDIS = new BackendSource(
   'Redis',
   RedisServer.installed ? undefined : 'redis-server',
   async () => {
-    // Without the file, the module warns that messages may be lost.
+    // Without an append-only file, the module warns that messages may be lost.
     const server = await RedisServer.create({ appendOnly: true });
     let database = 0;
     return {
@@ -71,7 +71,7 @@ export const POSTGRES = new BackendSource(
   },
 );
 
-/** Where the backend does not matter: a test on Redis takes the least time. */
+/** For tests to which the backend does not matter: a test on Redis takes the least time. */
 export const QUICKEST = REDIS.missing === undefined ? REDIS : EMBEDDED;
 
 const SOURCES = [EMBEDDED, REDIS, POSTGRES];

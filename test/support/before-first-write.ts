@@ -1,6 +1,6 @@
 import type { QueueStorage } from '../../src/queue/queue-backend.js';
 
-/** The same storage, except that something else is done before the data of a job is first written through it. */
+/** Returns the same storage, but does some work before a job's data is first written through it. */
 export function beforeFirstWrite(storage: QueueStorage, work: () => Promise<unknown>): QueueStorage {
   let done: Promise<unknown> | undefined;
   const before = (): Promise<unknown> => (done ??= work());
@@ -22,7 +22,7 @@ export function beforeFirstWrite(storage: QueueStorage, work: () => Promise<unkn
     client: {
       eval: (...given) => client.eval(...given),
       evalsha: async (sha, numberOfKeys, ...keysAndArguments) => {
-        // After the hash of the data that was read.
+        // The data comes after the hash of the data that was read.
         const [, data] = keysAndArguments.slice(numberOfKeys);
         if (String(data).startsWith('{')) await before();
         return client.evalsha(sha, numberOfKeys, ...keysAndArguments);

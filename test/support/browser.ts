@@ -20,11 +20,11 @@ const FLAGS = [
 ];
 
 export interface BrowserOptions {
-  /** What names lead to, as `127.0.0.1:8443`; all others lead nowhere. */
+  /** Addresses of host names, such as `127.0.0.1:8443`. All other names lead nowhere. */
   hosts: Record<string, string>;
 }
 
-/** A browser that shows one page, with a profile of its own. It takes any certificate. */
+/** A browser that shows one page and has a profile of its own. It accepts any certificate. */
 export class Browser {
   private constructor(
     private readonly child: GuardedChild,
@@ -51,7 +51,7 @@ export class Browser {
     return new Browser(child, profile);
   }
 
-  /** Where a program can control the browser. */
+  /** Resolves to the URL at which a program can control the browser. */
   controlUrl(): Promise<string> {
     return until(async () => {
       const text = await readFile(join(this.profile, 'DevToolsActivePort'), 'utf8').catch(() => '');

@@ -11,15 +11,15 @@ export interface KeyPair {
 export interface Certificates {
   /** The authority that the tests trust. */
   ca: string;
-  /** Signed by it, for 127.0.0.1 and localhost. */
+  /** Signed by `ca`, for 127.0.0.1 and localhost. */
   good: KeyPair;
-  /** Signed by it, for localhost alone, and not for its address. */
+  /** Signed by `ca`, for localhost but not for its address. */
   byName: KeyPair;
-  /** Signed by it, but no longer valid. */
+  /** Signed by `ca`, but no longer valid. */
   expired: KeyPair;
-  /** Signed by it, for another host. */
+  /** Signed by `ca`, for another host. */
   wrongHost: KeyPair;
-  /** Signed by an authority that nobody knows. */
+  /** Signed by an unknown authority. */
   unknownIssuer: KeyPair;
   selfSigned: KeyPair;
 }
@@ -27,7 +27,7 @@ export interface Certificates {
 const KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
 const LOOPBACK = 'IP:127.0.0.1,DNS:localhost';
 
-/** Makes certificates with the `openssl` command, which must be installed. They are never written anywhere else. */
+/** Makes certificates with the `openssl` command, which must be installed. No file of them remains. */
 export function createCertificates(): Certificates {
   const folder = mkdtempSync(join(tmpdir(), 'certificates-'));
   const file = (name: string): string => join(folder, name);

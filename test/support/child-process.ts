@@ -9,21 +9,21 @@ import { originalsFolder } from './originals.js';
 const PROJECT = new URL('../../', import.meta.url).href;
 
 /**
- * Has Node compile the embedded database without optimization: most of these processes have ended before that would
- * pay.
+ * Makes Node compile the embedded database without optimization, which would not pay: most of these processes end
+ * early.
  */
 export const UNOPTIMIZED = '--liftoff-only';
 
-/** The arguments of Node for a TypeScript file of this project, which was compiled when the tests began. */
+/** Returns Node's arguments for a TypeScript file of this project, which was compiled when the tests began. */
 export function scriptArguments({ href }: URL): string[] {
   const script = href.slice(PROJECT.length).replace(/\.ts$/, '.js');
   return [UNOPTIMIZED, join(originalsFolder(), 'compiled', script)];
 }
 
 /**
- * Runs what it is given until that ends, or until its own input ends: then the test process is gone,
- * however it went, and what it started must go too. The first line of output is the pid, written before the
- * program itself can write anything.
+ * Runs a command until it ends, or until the guard's own input ends. The input ends when the test process is gone for
+ * whatever reason, and then the command must go, too. The first line of output is the pid, written before the command
+ * itself can write anything.
  */
 const GUARD = `
   exec 3<&0
@@ -47,7 +47,7 @@ export class GuardedChild {
   private constructor(
     readonly pid: number,
     private readonly lines: AsyncIterator<string, undefined>,
-    /** Resolves when it has ended, in whatever way. */
+    /** Resolves when the process has ended, for whatever reason. */
     readonly exited: Promise<void>,
   ) {}
 
@@ -58,7 +58,7 @@ export class GuardedChild {
     });
     const exited = once(guard, 'exit').then(() => {
       guard.stdin.destroy();
-      // Processes that a browser has started hold it for a while longer, which must not keep this one alive.
+      // Processes that a browser started keep this pipe open for a while, which must not keep the test process alive.
       if (guard.stdout instanceof Socket) guard.stdout.unref();
     });
     const lines: AsyncIterator<string, undefined> = createInterface({ input: guard.stdout })[
@@ -73,13 +73,13 @@ export class GuardedChild {
     return GuardedChild.start(process.execPath, [...scriptArguments(path), ...args], options);
   }
 
-  /** The next line that it prints on either output, or `undefined` when it has ended. */
+  /** Resolves to the next line that it prints on either output, or to `undefined` when it has ended. */
   async nextLine(): Promise<string | undefined> {
     const line = await this.lines.next();
     return line.value;
   }
 
-  /** Resolves to the next line that matches; rejects, with what was said, when it ends before. */
+  /** Resolves to the next line that matches. Rejects with the lines so far if the process ends before. */
   async waitFor(pattern: RegExp): Promise<string> {
     const said: string[] = [];
     for (;;) {
@@ -90,14 +90,14 @@ export class GuardedChild {
     }
   }
 
-  /** Reads on and forgets what it prints: a pipe that fills up would block it. */
+  /** Reads and drops what the process prints: a full pipe would block it. */
   drain(): void {
     void (async () => {
       while ((await this.nextLine()) !== undefined);
     })();
   }
 
-  /** Sends a signal that ends the process, and waits until it is gone; it may be gone already. */
+  /** Sends a signal that ends the process, and waits until the process is gone. It may already be gone. */
   async stop(signal: NodeJS.Signals): Promise<void> {
     try {
       process.kill(this.pid, signal);

@@ -2,29 +2,29 @@ import { join } from 'node:path';
 import ts from 'typescript';
 
 const ROOT = join(import.meta.dirname, '../..');
-/** It exists in the compiler's eyes alone: on the disk, its declarations would reach every test. */
+/** Exists only for the compiler: on the disk, its declarations would reach every test. */
 const PROGRAM = join(ROOT, 'test/compiled.program.ts');
 
-/** The package as it was built for its users. Its sources would be checked along with each program. */
+/** The package as built for its users. With its sources, every program would check those as well. */
 const PATHS = {
   'nestjs-analytics': ['./dist/esm/index.d.ts'],
   'nestjs-analytics/testing': ['./dist/esm/testing/index.d.ts'],
 };
 
-/** What programs with the same options have in common: what the compiler finds out about a file depends on them. */
+/** What programs with the same options share. What the compiler finds out about a file depends on the options. */
 interface Known {
   /** The declarations of the libraries, parsed once. */
   files: Map<string, ts.SourceFile>;
-  /** Where imports lead to is taken from there. */
+  /** The program from which the next one takes the resolved imports. */
   latest?: ts.Program;
 }
 
 const KNOWN = new Map<string, Known>();
 
 /**
- * Compiles a program that imports `nestjs-analytics`, and returns what the compiler objects to.
+ * Compiles a program that imports `nestjs-analytics`, and returns the compiler's errors.
  *
- * @param compilerOptions differences from this project's own, as in a `tsconfig.json`
+ * @param compilerOptions differences from this project's own options, as in a `tsconfig.json`
  */
 export function problemsOf(text: string, compilerOptions: object = {}): string[] {
   const { config } = ts.readConfigFile(join(ROOT, 'tsconfig.json'), (path) => ts.sys.readFile(path)) as {

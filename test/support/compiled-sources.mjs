@@ -4,15 +4,15 @@ import { fileURLToPath } from 'node:url';
 import { transformFile } from '@swc/core';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-/** What the sources look for beside them. */
+/** Files that the sources expect beside them. */
 const FILES = ['package.json', 'package-root.cjs'];
 const LINKS = ['node_modules', 'dist'];
 const COPIED = /\.(?:mjs|json)$/;
 const LEFT_OUT = /\.spec\.ts$|^src\/console\/page\/|^test\/(?:hosts|benchmarks)\//;
 
 /**
- * Compiles the sources, and the programs that tests start, into an empty folder. A process that starts from there needs half
- * the time of one that compiles what it loads.
+ * Compiles the sources, and the programs that tests start, into an empty folder. A process that starts there needs half
+ * the time of a process that compiles what it loads.
  */
 export async function compileSources(folder) {
   await Promise.all([

@@ -1,11 +1,11 @@
 import { Worker } from 'node:worker_threads';
 import { jest } from '@jest/globals';
 
-/** Sees the threads of embedded databases, so that a test can end them as a crash does. */
+/** Tracks the threads of embedded databases, so that a test can end them as a crash does. */
 export class DatabaseThreads {
   private readonly asked = jest.spyOn(Worker.prototype, 'postMessage');
 
-  /** Ends the thread that was asked last, in the middle of whatever it does. */
+  /** Ends the thread that was last sent a message, in the middle of whatever it does. */
   async crash(): Promise<void> {
     const [thread] = this.asked.mock.contexts.slice(-1);
     if (!(thread instanceof Worker)) throw new Error('No thread was asked for anything yet');

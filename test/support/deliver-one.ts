@@ -1,7 +1,7 @@
 import type { AttemptTerms, DeliveryResult, Destination } from '../../src/destinations/destination.js';
 import type { QueuedMessage } from '../../src/queue/batch-job.js';
 
-/** The terms of a first attempt, which is not the last. */
+/** Returns the terms of a first attempt that is not the last. */
 export function firstAttempt(signal: AbortSignal = new AbortController().signal): AttemptTerms {
   return { isLast: false, firstAttemptAt: Date.now(), signal };
 }

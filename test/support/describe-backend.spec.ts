@@ -4,7 +4,7 @@ import pg from 'pg';
 import { openEmbeddedDatabase } from '../../src/queue/embedded/embedded-database.js';
 import { type Backend, describeBackend, describeServers } from './describe-backend.js';
 
-/** What these tests need of a queue, whichever backend it is on. */
+/** What these tests need of a queue on any backend. */
 interface TestQueue {
   add(name: string, data: object): Promise<unknown>;
   count(): Promise<number>;
@@ -55,7 +55,7 @@ describeBackend('a backend', (backend) => {
     });
   }
 
-  it('has after a kill what it acknowledged before', async () => {
+  it('keeps what it acknowledged before a kill', async () => {
     const before = await open(backend);
     await before.queue.add('job', {});
     await before.close();
@@ -68,7 +68,7 @@ describeBackend('a backend', (backend) => {
 });
 
 describeServers('a server', (backend) => {
-  it('answers nothing while it is paused, and then all', async () => {
+  it('answers nothing while it is paused, and everything afterwards', async () => {
     const opened = await open(backend);
     const { queue } = opened;
     await queue.waitUntilReady();

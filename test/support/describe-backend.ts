@@ -9,9 +9,9 @@ export type TestConnection = string | { embedded: { dataDir: string } };
 
 export interface Backend {
   readonly name: 'embedded' | 'Redis' | 'PostgreSQL';
-  /** Empty for each test, and the same throughout one: what is started anew in a test finds its data. */
+  /** Empty for each test, and the same throughout it: an application that starts anew in the test finds its data. */
   readonly connection: TestConnection;
-  /** The server behind it, to be made to fail; the embedded database has none. */
+  /** The server of the backend, for a test to make it fail; the embedded database has none. */
   readonly server: TestServer | undefined;
 }
 
@@ -19,17 +19,17 @@ const SOURCES = [EMBEDDED, REDIS, POSTGRES];
 const ALL_BACKENDS = process.env.ALL_BACKENDS === 'true';
 
 /**
- * Runs a suite on each kind of backend, on servers of its test file's own. Where a server is not installed its
- * suite is skipped, and fails in continuous integration, where it has to be.
+ * Runs a suite on each kind of backend, with servers that belong to the test file. If a server is not installed, its
+ * suite is skipped. In continuous integration, where every server has to be installed, the suite fails instead.
  */
 export function describeBackend(title: string, define: (backend: Backend) => void): void {
   describeEach(SOURCES, title, define);
 }
 
 /**
- * Runs a suite of which the database is a part: on Redis and on PostgreSQL. The embedded database gets the same statements
- * as PostgreSQL, and a test takes twice as long there. So it runs them only where PostgreSQL is not installed, or with
- * `ALL_BACKENDS=true`.
+ * Runs a suite that involves the database, on Redis and PostgreSQL. The embedded database gets the same statements as
+ * PostgreSQL, and a test takes twice as long there. So the suite runs there only if PostgreSQL is not installed, or
+ * with `ALL_BACKENDS=true`.
  */
 export function describeServersOrEmbedded(title: string, define: (backend: Backend) => void): void {
   const needsEmbedded = ALL_BACKENDS || POSTGRES.missing !== undefined;
@@ -37,26 +37,26 @@ export function describeServersOrEmbedded(title: string, define: (backend: Backe
 }
 
 /**
- * Runs a suite of which no part is decided by the database, since other suites run the same statements: on Redis, or on
- * the embedded database where Redis is not installed. With `ALL_BACKENDS=true`, it runs on each kind of backend.
+ * Runs a suite whose results do not depend on the database, since other suites run the same statements: on Redis, or on
+ * the embedded database if Redis is not installed. With `ALL_BACKENDS=true`, it runs on each kind of backend.
  */
 export function describeAnyServer(title: string, define: (backend: Backend) => void): void {
   describeEach(ALL_BACKENDS ? SOURCES : [QUICKEST], title, define);
 }
 
-/** Runs a suite on each kind of server, which can be made to fail. */
+/** Runs a suite on each kind of server. A test can make the server fail. */
 export function describeServers(title: string, define: (backend: ServerBackend) => void): void {
   describeEach([REDIS, POSTGRES], title, (backend) => {
     ifServer(backend, define);
   });
 }
 
-/** Runs a suite that needs a Redis which it starts itself, skipped and failed as above. */
+/** Runs a suite that starts a Redis itself; skips or fails it as above. */
 export function describeRedis(title: string, define: () => void): void {
   describeWith('redis-server', RedisServer.installed, title, define);
 }
 
-/** Runs a suite that needs a program, skipped and failed as above. */
+/** Runs a suite that needs a program; skips or fails it as above. */
 export function describeWith(program: string, isInstalled: boolean, title: string, define: () => void): void {
   if (isInstalled) describe(title, define);
   else describeMissing(title, program);
@@ -102,7 +102,7 @@ function describeOn(source: BackendSource, title: string, define: (backend: Back
   });
 }
 
-/** Says that a suite is skipped, for want of a program; in continuous integration it fails. */
+/** Reports that a suite is skipped for want of a program. In continuous integration, the suite fails. */
 export function describeMissing(title: string, program: string): void {
   if (process.env.CI === 'true') {
     it(title, () => {

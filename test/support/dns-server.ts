@@ -2,7 +2,7 @@ import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
 import { createServer, type Server, type Socket as Connection } from 'node:net';
 
-/** What a server does with a question: addresses to answer, an error, nothing at all, or addresses after a while. */
+/** What a server answers: addresses, an error, nothing at all, or addresses after a while. */
 export type DnsAnswer =
   | string[]
   | 'NXDOMAIN'
@@ -21,14 +21,14 @@ export interface DnsQuestion {
 const RCODES = { SERVFAIL: 2, NXDOMAIN: 3, REFUSED: 5 } as const;
 const TYPES: Record<number, RecordType> = { 1: 'A', 28: 'AAAA' };
 
-/** The largest answer in one datagram, in bytes. For a larger one the client has to ask over TCP. */
+/** The largest answer in a datagram, in bytes. For a larger one, the client has to ask again over TCP. */
 const MAX_DATAGRAM = 512;
-/** The flag that says so. */
+/** The flag of an answer that is too large for a datagram. */
 const TRUNCATED = 0x0200;
 
 /**
- * A real DNS server on the loopback interface, over UDP and TCP. It answers a question for A or AAAA as it is told
- * to.
+ * A real DNS server on the loopback interface, over UDP and TCP, whose answers to questions for A and AAAA a test
+ * chooses.
  */
 export class DnsServer {
   readonly questions: DnsQuestion[] = [];
@@ -63,7 +63,7 @@ export class DnsServer {
         await once(socket, 'listening');
         return new DnsServer(socket, server, answer);
       } catch (error) {
-        // Somebody else may have the same port over UDP.
+        // Another process may have the same port over UDP.
         socket.close();
         server.close();
         if (attempt === 5) throw error;
@@ -71,12 +71,12 @@ export class DnsServer {
     }
   }
 
-  /** As a resolver takes it. */
+  /** The address in the form that a resolver accepts. */
   get address(): string {
     return `127.0.0.1:${this.socket.address().port}`;
   }
 
-  /** How often a name was asked for, by either type. */
+  /** Returns how often a name was asked for, for either type. */
   asked(name: string): number {
     return this.questions.filter((question) => question.name === name).length;
   }
@@ -88,7 +88,7 @@ export class DnsServer {
     await Promise.all([once(this.socket, 'close'), once(this.server, 'close')]);
   }
 
-  /** Over TCP, the length of a message comes before it. The client closes the connection. */
+  /** Over TCP, a message follows its length. The client closes the connection. */
   private serve(connection: Connection): void {
     let received = Buffer.alloc(0);
     connection.on('error', () => undefined);
@@ -109,7 +109,7 @@ export class DnsServer {
     });
   }
 
-  /** The question of a query; `undefined` if it is of another type. */
+  /** Returns the question of a query, or `undefined` if its type is neither A nor AAAA. */
   private read(query: Buffer): (DnsQuestion & { end: number }) | undefined {
     const labels: string[] = [];
     let at = 12;
@@ -154,7 +154,7 @@ export class DnsServer {
   }
 }
 
-/** An answer without its records, which says that there are some. */
+/** Returns an answer without its records that is marked as truncated. */
 function truncated(response: Buffer): Buffer {
   const end = response.indexOf(0, 12) + 5;
   const head = Buffer.from(response.subarray(0, end));
@@ -163,7 +163,7 @@ function truncated(response: Buffer): Buffer {
   return head;
 }
 
-/** A record for the name of the question. IPv6 addresses are written in full, as eight groups. */
+/** Returns a record for the name in the question. An IPv6 address has to be written in full, as eight groups. */
 function recordOf(address: string, ttl: number): Buffer {
   const isIPv6 = address.includes(':');
   const data = isIPv6

@@ -4,17 +4,17 @@ import { join } from 'node:path';
 import { openEmbeddedDatabase } from '../../src/queue/embedded/embedded-database.js';
 import { copyFolder, original } from './originals.js';
 
-/** Folders for embedded queues; a test file makes one of these and disposes of it at the end. */
+/** Folders for embedded queues. A test file makes one instance, and disposes of it at the end. */
 export class EmbeddedFolders {
   private readonly root = mkdtemp(join(tmpdir(), 'analytics-embedded-'));
   private count = 0;
 
-  /** A path that nothing is at. */
+  /** Resolves to a path where nothing exists. */
   async fresh(): Promise<string> {
     return join(await this.root, String(++this.count));
   }
 
-  /** A folder with an empty queue in it, which opens faster than a fresh one. */
+  /** Resolves to a folder with an empty queue, which opens faster than a new one. */
   async copiedDataDir(): Promise<string> {
     const copy = await this.fresh();
     await copyFolder(await original('embedded', makeQueue), copy);

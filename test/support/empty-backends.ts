@@ -5,9 +5,9 @@ import { openBackend } from './open-backend.js';
 import { Stage } from './stage.js';
 
 /**
- * For a suite on the tables of this module alone: each call opens a database without them, which the test closes. The
- * embedded one takes most of a second to open, so all tests share it: it loses these tables in between, and is closed
- * after the last.
+ * For suites that test only the tables of this module: each call opens a database without these tables, which the test
+ * closes. The embedded database takes most of a second to open, so all tests share one. It loses the tables in between,
+ * and is closed after the last test.
  */
 export function emptyBackends(backend: Backend): () => Promise<QueueBackend> {
   if (backend.name !== 'embedded') return () => openBackend(backend.connection);

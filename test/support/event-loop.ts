@@ -1,6 +1,6 @@
 /**
- * Runs work and resolves to how often a timer fired meanwhile, in turns a second. A pause of the machine costs
- * a few turns; work that blocks the event loop leaves none.
+ * Runs work, and resolves to how many times a second a timer fired meanwhile. A pause of the machine costs a few turns.
+ * Work that blocks the event loop leaves none.
  */
 export async function turnsPerSecond(work: () => Promise<unknown>): Promise<number> {
   let turns = 0;

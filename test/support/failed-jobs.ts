@@ -7,10 +7,10 @@ import { createQueueBackend } from '../../src/queue/create-queue-backend.js';
 import { type AppOptions, moduleOptions } from './analytics-app.js';
 import { LogLines } from './log-lines.js';
 
-/** Jobs that are added at once. */
+/** Jobs that are added in one call. */
 const BULK = 200;
 
-/** Keys: waiting and failed jobs. Arguments: what the keys of jobs begin with, and when the latest one failed. */
+/** Keys: waiting and failed jobs. Arguments: the prefix of the keys of jobs, and when the latest job failed. */
 const FAIL_ON_REDIS = `
   for index, id in ipairs(redis.call('LRANGE', KEYS[1], 0, -1)) do
     local time = string.format('%.0f', ARGV[2] - index)
@@ -19,17 +19,17 @@ const FAIL_ON_REDIS = `
   end
   redis.call('DEL', KEYS[1])`;
 
-/** $1 queue, $2 when the latest one failed */
+/** $1: queue; $2: when the latest job failed. */
 const FAIL_ON_POSTGRES = `
   UPDATE bullmq.job SET state = 'failed', finished_at_ms = $2::bigint - place, failed_reason = ''
   FROM (SELECT id, row_number() OVER (ORDER BY seq DESC) AS place FROM bullmq.job WHERE queue = $1) AS places
   WHERE job.queue = $1 AND job.id = places.id`;
 
 /**
- * Puts jobs into the empty queue of an application that is not started yet. They have failed for good, as a worker leaves
- * them, a millisecond after one another. None of them is delivered: thousands would take a minute.
+ * Puts jobs into the empty queue of an application that is not started yet. The jobs have failed for good, as a worker
+ * leaves them, a millisecond apart. None of them is delivered: that would take a minute for thousands of jobs.
  *
- * @param failedAt when the latest one failed, in milliseconds since the epoch. @default now
+ * @param failedAt when the latest job failed, in milliseconds since the epoch. @default now
  */
 export async function putFailedJobs(
   options: AppOptions,

@@ -1,13 +1,13 @@
 /**
- * The thread of an embedded database on a disk that fails: where a file `sync-fails` lies beside the database, the next
- * sync of its log fails and removes that file. As on Linux, later syncs say nothing of what was not written.
+ * The thread of an embedded database on a disk that fails: if a file `sync-fails` lies beside the database, the next
+ * sync of the database's log fails and removes that file. As on Linux, later syncs do not report what was not written.
  */
 import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import path from 'node:path';
 
 const { openSync, closeSync, fsyncSync, existsSync, rmSync } = { ...fs };
-/** Of each descriptor of the log, the file that lets its sync fail. */
+/** For each open descriptor of the log, the file that makes its sync fail. */
 const failures = new Map();
 
 fs.openSync = (name, ...rest) => {

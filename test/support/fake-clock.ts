@@ -6,7 +6,7 @@ interface DueCallback {
   callback: () => void;
 }
 
-/** A clock that stands still until it is told how much time passes. */
+/** A clock that stands still until a test lets time pass. */
 export class FakeClock implements Clock {
   private time = 0;
   private readonly due = new Set<DueCallback>();
@@ -27,17 +27,17 @@ export class FakeClock implements Clock {
     this.add(0, callback, true);
   }
 
-  /** Timers that keep a process alive. */
+  /** Number of timers that keep a process alive. */
   get holding(): number {
     return [...this.due].filter(({ keepsAlive }) => keepsAlive).length;
   }
 
-  /** All that was set and has neither fired nor been cancelled. */
+  /** Number of timers that have neither fired nor been cancelled. */
   get pending(): number {
     return this.due.size;
   }
 
-  /** Lets time pass, and calls back whatever is due by then, in its order. */
+  /** Lets time pass, and calls every callback that becomes due, in order. */
   async pass(milliseconds: number): Promise<void> {
     const end = this.time + milliseconds;
     await settled();
@@ -50,7 +50,7 @@ export class FakeClock implements Clock {
     this.time = end;
   }
 
-  /** Time passes while the event loop stands still: nothing is called back. */
+  /** Lets time pass as if the event loop were blocked: no callback is called. */
   stall(milliseconds: number): void {
     this.time += milliseconds;
   }
@@ -67,7 +67,7 @@ export class FakeClock implements Clock {
   }
 }
 
-/** Whatever promises have to do, they have done. */
+/** Resolves after all pending promise callbacks. */
 async function settled(): Promise<void> {
   await new Promise((resolve) => setImmediate(resolve));
 }

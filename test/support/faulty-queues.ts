@@ -10,24 +10,24 @@ import { RedisServer } from './redis-server.js';
 import { TcpProxy } from './tcp-proxy.js';
 import type { TestServer } from './test-server.js';
 
-/** Something that goes wrong for a number of milliseconds. It may meet others that go wrong at the same time. */
+/** Something that goes wrong for a number of milliseconds, perhaps while other faults last. */
 export type Fault = (duration: number) => Promise<void>;
 
-/** What the option `connection` takes of it, and JSON can hold. */
+/** A value of the option `connection` that can be written as JSON. */
 export type FaultyConnection = string | RedisCluster['connection'] | RedisSentinel['connection'];
 
-/** A queue's servers, and what may happen to them. */
+/** A queue's servers, and the faults that they may have. */
 export interface FaultyQueue {
   readonly connection: FaultyConnection;
   readonly faults: Readonly<Record<string, Fault>>;
   /** Whether another server may take the place of the one that acknowledged a message. */
   readonly hasReplicas: boolean;
-  /** Ends what faults that met one another have left behind. */
+  /** Repairs what overlapping faults have left behind. */
   heal(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** How often connections break, or sessions are ended, while a fault lasts, in milliseconds. */
+/** Milliseconds between two resets of connections, or two ends of sessions, while a fault lasts. */
 const INTERVAL = 250;
 
 export async function faultyRedis(): Promise<FaultyQueue> {
@@ -70,7 +70,7 @@ export async function faultyRedis(): Promise<FaultyQueue> {
   };
 }
 
-/** @param pooled whether clients are led through a PgBouncer in session mode */
+/** @param pooled whether clients go through a PgBouncer in session mode */
 export async function faultyPostgres({ pooled }: { pooled: boolean }): Promise<FaultyQueue> {
   const server = await PostgresServer.create();
   const url = await server.createDatabase();
@@ -117,7 +117,7 @@ export async function faultyPostgres({ pooled }: { pooled: boolean }): Promise<F
   };
 }
 
-/** @param replicas whether each of the three masters has one */
+/** @param replicas whether each of the three masters has a replica */
 export async function faultyCluster({ replicas }: { replicas: boolean }): Promise<FaultyQueue> {
   const cluster = await RedisCluster.create({ replicas });
   return { ...ofSeveral(cluster, cluster.servers), hasReplicas: replicas };
@@ -152,7 +152,7 @@ function ofSeveral(
   };
 }
 
-/** One of them at a time: a server cannot be started twice. */
+/** Returns faults that take turns, since a server cannot be started twice. */
 function faultsOf(server: TestServer): Record<string, Fault> {
   const turns = new Mutex();
   const faults: Record<string, Fault> = {
@@ -211,7 +211,7 @@ async function repeated(duration: number, action: () => Promise<void> | void): P
   }
 }
 
-/** Runs a statement, as soon as the server takes it. */
+/** Runs a statement as soon as the server accepts it. */
 async function runOn(connectionString: string, statement: string): Promise<void> {
   for (;;) {
     const client = new pg.Client({ connectionString });
@@ -221,7 +221,7 @@ async function runOn(connectionString: string, statement: string): Promise<void>
       await client.query(statement);
       return;
     } catch {
-      // Other faults may have the server away meanwhile.
+      // The server may be away because of another fault.
       await pause(INTERVAL);
     } finally {
       await client.end().catch(() => undefined);

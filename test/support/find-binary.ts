@@ -1,7 +1,7 @@
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
-/** Where a program is: on the PATH, else in one of the further folders. */
+/** Returns the path of a program from the PATH, or else from one of the other folders. */
 export function findBinary(name: string, furtherDirs: string[] = []): string | undefined {
   const dirs = [...(process.env.PATH ?? '').split(delimiter), ...furtherDirs];
   return dirs.map((dir) => join(dir, name)).find(isExecutable);

@@ -1,8 +1,8 @@
 /**
- * A disk that keeps only what was synced: it watches what `node:fs` does to one folder, and can say at any
- * moment what a power cut might leave of it. Names and contents are separate: a new file, a rename and a
- * removal last once their folder was synced; of what is written, each page that was not synced is kept, lost
- * or torn at random.
+ * A disk that keeps only what was synced. It watches what `node:fs` does to one folder, and can write at any moment
+ * what a power cut might leave of the folder. Names and contents are separate: a new file, a rename or a removal is
+ * kept for certain once its folder was synced. Of the contents, each page that was not synced is kept, lost or torn at
+ * random.
  */
 import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
@@ -15,7 +15,7 @@ const originalOpen = fs.promises.open;
 
 const chance = (likelihood) => Math.random() < likelihood;
 
-/** A file's contents: those on the disk, and what was done to it since it was synced. */
+/** A file's contents on the disk, and the changes since the last sync. */
 class FileNode {
   synced;
   changes = [];
@@ -47,7 +47,7 @@ class FileNode {
     return contents.subarray(0, length);
   }
 
-  /** What is left of it by chance. */
+  /** Returns contents that a power cut might leave, at random. */
   leftover() {
     if (this.changes.length === 0) return this.synced;
     const latest = this.latest();
@@ -70,13 +70,13 @@ const FOLDER = Symbol('folder');
 export class ForgetfulDisk {
   names = new Map();
   syncedNames = new Map();
-  /** By folder, what was done to its names since it was synced, in order. */
+  /** By folder, the changes to its names since the last sync, in order. */
   renamings = new Map();
   open = new Map();
 
   /**
    * @param root the folder to watch
-   * @param isSynced whether what is in it was synced
+   * @param isSynced whether the present contents of the folder were synced
    * @param beforeChange called before each change
    */
   constructor(root, isSynced, beforeChange) {
@@ -140,7 +140,7 @@ export class ForgetfulDisk {
     this.renamings.delete(name);
   }
 
-  /** Replaces a function of `fs`: `note` learns of what concerns this disk, after it was done. */
+  /** Replaces a function of `fs`. `note` is called after each call that concerns this disk. */
   replace(name, concerns, note) {
     fs[name] = (...parts) => {
       const isMine = concerns(...parts);

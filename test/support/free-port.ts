@@ -2,13 +2,13 @@ import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-/** Below the range that outgoing connections take their ports from, or one of them might have it meanwhile. */
+/** Below the range from which outgoing connections take their ports: a connection might take the port meanwhile. */
 const RANGE = [20_000, 32_000] as const;
 
-/** Those that servers may not listen on yet: a cluster needs a dozen at once. */
+/** Ports that servers may not listen on yet: a cluster needs a dozen at once. */
 const handedOut = new Set<number>();
 
-/** A port of the loopback interface that nothing listens on. */
+/** Resolves to a port of the loopback interface that nothing listens on. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = randomInt(...RANGE);

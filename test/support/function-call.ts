@@ -11,7 +11,7 @@ export interface FunctionCall {
   body?: string;
 }
 
-/** A request whose connection is a stand-in, as adapters of platforms for functions make it. */
+/** Returns a request with a stand-in for its connection, as adapters for function platforms make it. */
 function requestOf({ method, url, headers = {}, body = '' }: FunctionCall): IncomingMessage {
   const socket = {
     encrypted: true,
@@ -27,7 +27,7 @@ function requestOf({ method, url, headers = {}, body = '' }: FunctionCall): Inco
     url,
     headers: { ...length, ...headers },
     complete: true,
-    // Its own, since Express replaces the prototype.
+    // An own property, since Express replaces the prototype.
     _read: () => {
       request.push(body);
       request.push(null);
@@ -35,7 +35,7 @@ function requestOf({ method, url, headers = {}, body = '' }: FunctionCall): Inco
   });
 }
 
-/** Calls an application as such a platform does, and resolves to the status and the text that it answers with. */
+/** Calls an application as a function platform does, and resolves to the status and text of its answer. */
 export async function callAsFunction(
   listener: RequestListener,
   call: FunctionCall,
@@ -50,7 +50,7 @@ export async function callAsFunction(
   return { status: response.statusCode, text: written.join('') };
 }
 
-/** What a response writes to. It is no stream, and has nothing but what a response needs to end. */
+/** Returns what a response writes to: not a stream, only what a response needs to end. */
 function standIn(onWritten: (data: string) => void): Socket {
   return {
     _writableState: {},

@@ -5,30 +5,30 @@ import { type Stage, webhooksTo } from './stage.js';
 /** Times in milliseconds. */
 export interface HangingPlan {
   eventsPerSecond: number;
-  /** How long they are sent. */
+  /** How long events are sent. */
   duration: number;
-  /** Of a request to the receiver that hangs. */
+  /** Timeout of a request to the hanging receiver. */
   timeout: number;
   retryWindow: number;
-  /** After the end of the last message's window: until then all have to have ended. */
+  /** Time after the end of the last message's retry window, within which all messages have to end. */
   patience: number;
 }
 
 export interface HangingResult {
   tracked: number;
-  /** Messages to the receiver that hangs that have failed for good in time. */
+  /** Messages to the hanging receiver that failed for good in time. */
   ended: number;
-  /** Those that have not, as the queue counts them. */
+  /** Messages that did not, as counted by the queue. */
   waiting: number;
-  /** Requests that the neighbours got. */
+  /** Requests that each neighbour received. */
   delivered: number[];
-  /** From the call to the arrival at a neighbour, in milliseconds. */
+  /** Milliseconds from the call to the arrival at a neighbour. */
   latencies: number[];
-  /** Destinations that were said to be down. */
+  /** Destinations that were reported as down. */
   down: string[];
 }
 
-/** Sends the same events to a receiver that accepts and never answers, and to two that live. */
+/** Sends the same events to a receiver that accepts requests and never answers, and to two that answer. */
 export async function runHanging(
   stage: Stage,
   connection: TestConnection,
@@ -73,7 +73,7 @@ export async function runHanging(
   }
   const deadline = performance.now() + retryWindow + patience;
   while (ended.size < tracked && performance.now() < deadline) await until(performance.now() + 50);
-  // A message has ended a moment before its job has.
+  // A message ends a moment before its job does.
   let waiting = await waitingIn(deliveries);
   while (waiting > 0 && performance.now() < deadline) {
     await until(performance.now() + 50);

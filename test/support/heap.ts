@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
-/** Bytes that are held, after all garbage is collected: what finalizers free is gone after a turn or two. */
+/** Resolves to the bytes in use after all garbage is collected. What finalizers free is gone after a turn or two. */
 export async function heldBytes(): Promise<number> {
   setFlagsFromString('--expose-gc');
   const collect: unknown = runInNewContext('gc');

@@ -1,16 +1,16 @@
 import { cpus } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** How long the cores are watched, in milliseconds. */
+/** Milliseconds for which the cores are watched. */
 const WATCHED = 100;
-/** The part of their time that has to be idle. */
+/** Share of the cores' time that has to be idle. */
 const IDLE = 0.1;
-/** After so many milliseconds a spec begins all the same: something else may keep the machine busy. */
+/** Milliseconds after which a spec begins in any case: something else may keep the machine busy. */
 const PATIENCE = 300_000;
 
 /**
- * Waits until the cores have time for one more spec. Many specs mostly wait, so there are more workers than cores, and some
- * load the cores so much that others, begun beside them, would run into their timeouts.
+ * Waits until the cores have time for another spec. There are more workers than cores, because many specs mostly wait.
+ * But some specs load the cores so much that others beside them would run into their timeouts.
  */
 export async function idleCores() {
   const end = performance.now() + PATIENCE;

@@ -1,14 +1,14 @@
 import type { Backend } from './describe-backend.js';
 import type { TestServer } from './test-server.js';
 
-/** A backend that is a server, which can be away. */
+/** A backend with a server that can be away. */
 export interface ServerBackend {
   readonly name: 'Redis' | 'PostgreSQL';
   readonly connection: string;
   readonly server: TestServer;
 }
 
-/** Defines the tests of a suite that need a server to fail: the embedded database has none. */
+/** Defines tests for which a server has to fail: the embedded database has none. */
 export function ifServer(backend: Backend, define: (backend: ServerBackend) => void): void {
   const { name } = backend;
   if (name === 'embedded') return;

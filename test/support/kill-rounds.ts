@@ -6,29 +6,29 @@ import { type Stage, webhooksTo } from './stage.js';
 
 export interface KillRounds {
   rounds: number;
-  /** That each round takes. */
+  /** Messages that each round takes. */
   messages: number;
   /** Decides when each process is killed. */
   seed: number;
 }
 
-/** What is left to complain about after all rounds. */
+/** What is wrong after all rounds. */
 export interface KillReport {
-  /** Messages that were safely in the queue at some time. */
+  /** Number of messages that were once safely in the queue. */
   acknowledged: number;
-  /** Those of them that never arrived. */
+  /** Acknowledged messages that never arrived. */
   lost: string[];
   /** Jobs that are still in the queue, whatever their state. */
   left: Record<string, number>;
 }
 
-/** The latest kill of a flush, in milliseconds after it began, for each of its messages. */
+/** Milliseconds for each message of a flush, within which the flush is killed. */
 const LONGEST_FLUSH = 0.2;
 
 /**
- * Kills an application again and again: each round takes messages and flushes them, and is killed in
- * turn during the flush, during the deliveries, or as soon as the flush has ended. In the end an application
- * that nobody kills delivers what is left.
+ * Kills an application again and again. In each round, it takes messages and flushes them, and is killed during the
+ * flush, during the deliveries, or as soon as the flush has ended, in turn. At the end, an application that nobody
+ * kills delivers the rest.
  */
 export async function runKillRounds(
   backend: Backend,
@@ -37,7 +37,7 @@ export async function runKillRounds(
 ): Promise<KillReport> {
   const random = randomFrom(seed);
   const receiver = await stage.receiver();
-  // Shares every job with the other, and has a part of each tried again.
+  // Every job goes to both receivers. This one refuses some requests, so a part of each job is retried.
   const taken = new Set<string>();
   const unsteady = await stage.receiver({
     answer: ({ headers }, index) => {
@@ -48,8 +48,8 @@ export async function runKillRounds(
   });
   const options = {
     connection: backend.connection,
-    // A short deadline makes short locks, so that what a killed process held is soon taken up again. A busy
-    // machine may miss it, so the retries come soon, too.
+    // A short timeout makes short locks, so that another process soon takes up what a killed process held. A busy
+    // machine may exceed the timeout, so the retries have to come soon, too.
     webhooks: Object.entries({ receiver, unsteady }).map(([id, to]) =>
       webhooksTo(to, { id, timeout: 1_000, retryWindow: 600_000 }),
     ),

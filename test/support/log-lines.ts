@@ -5,7 +5,7 @@ type LogLevel = 'log' | 'warn' | 'error' | 'fatal' | 'debug' | 'verbose';
 
 export interface LogLine {
   level: LogLevel;
-  /** Who says it: `Analytics`, or a part of Nest. */
+  /** Who logs the line: `Analytics`, or a part of Nest. */
   context: string;
   text: string;
 }
@@ -15,17 +15,17 @@ export class LogLines implements LoggerService {
   readonly all: LogLine[] = [];
   readonly #events = new EventEmitter();
 
-  /** What this module says, each line as `level: text`. */
+  /** Lines of this module, each as `level: text`. */
   get analytics(): string[] {
     return this.all.filter(({ context }) => context === 'Analytics').map(asText);
   }
 
-  /** What anybody says that is an error. */
+  /** Errors of this module and of Nest. */
   get errors(): string[] {
     return this.all.filter(({ level }) => level === 'error' || level === 'fatal').map(asText);
   }
 
-  /** Resolves to the first line of this module that matches, be it there already or to come. */
+  /** Resolves to the first line of this module that matches, whether it is already there or yet to come. */
   async line(pattern: RegExp): Promise<string> {
     for (;;) {
       const line = this.analytics.find((text) => pattern.test(text));

@@ -1,2 +1,2 @@
-/** A queue that needs no server and no folder, for what does not depend on the backend. */
+/** A queue that needs neither a server nor a folder, for tests that do not depend on the backend. */
 export const MEMORY = { embedded: { dataDir: 'memory://' } };

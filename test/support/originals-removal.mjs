@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
 
-/** Removes what spec files copied from. */
+/** Removes the files that specs copied. */
 export default function removeOriginals() {
   return rm(process.env.TEST_ORIGINALS, { recursive: true, force: true });
 }

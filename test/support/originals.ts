@@ -3,12 +3,12 @@ import { mkdtemp, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify, types } from 'node:util';
 
-/** Errors of a rename to a folder that is there, and not empty. */
+/** Errors of a rename to a folder that exists and is not empty. */
 const EXISTS = ['ENOTEMPTY', 'EEXIST'];
 
 const made = new Map<string, Promise<string>>();
 
-/** Where the files of a run of the tests are that are made once, and copied or read. */
+/** Returns the folder of the files that are made once for a run of the tests, and then copied or read. */
 export function originalsFolder(): string {
   const folder = process.env.TEST_ORIGINALS;
   if (folder === undefined)
@@ -17,8 +17,8 @@ export function originalsFolder(): string {
 }
 
 /**
- * The path of an empty database's files. They are made once in a run of the tests, by the first spec file that needs
- * them, since making them takes a second or more of a core. Copy them; never write to them.
+ * Resolves to the path of an empty database's files. The first spec that needs the files makes them, once for a run of
+ * the tests, since that takes a second or more of CPU time. Copy the files; never write to them.
  *
  * @param make makes the files in a new folder, and resolves to their path
  */
@@ -31,13 +31,13 @@ export function original(name: string, make: (dir: string) => Promise<string>): 
   return path;
 }
 
-/** A thousand files: several times as fast as Node's own copy, on every platform that runs these tests. */
+/** Copies a folder of a thousand files several times as fast as Node, on every platform that runs these tests. */
 export async function copyFolder(from: string, to: string, account: ExecFileOptions = {}): Promise<void> {
   await promisify(execFile)('cp', ['-R', `${from}/.`, to], account);
 }
 
 async function makeOnce(path: string, make: (dir: string) => Promise<string>): Promise<string> {
-  // What is made elsewhere and moved is there as a whole or not at all, for processes that look at the same time.
+  // Made elsewhere and then moved, so that other processes see either the whole folder or none.
   const dir = await mkdtemp(`${path}-`);
   try {
     await rename(await make(dir), path);

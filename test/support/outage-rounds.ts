@@ -2,7 +2,7 @@ import type { Backend } from './describe-backend.js';
 import type { Stage } from './stage.js';
 import { webhooksTo } from './stage.js';
 
-/** What an outage under load came to. */
+/** The result of an outage under load. */
 export interface OutageReport {
   /** Messages that were tracked and never arrived. */
   lost: string[];
@@ -11,15 +11,15 @@ export interface OutageReport {
 }
 
 /**
- * Tracks without a pause while the queue's server, where there is one, is killed, stays away, and comes back;
- * then waits until everything is delivered.
+ * Tracks without a pause while the queue's server, if it has one, is killed, stays away, and comes back. Then waits
+ * until everything is delivered.
  */
 export async function runOutage(backend: Backend, stage: Stage, awayFor: number): Promise<OutageReport> {
   const { server } = backend;
   const receiver = await stage.receiver();
   const app = await stage.app({
     connection: backend.connection,
-    // A short deadline makes short locks. A busy machine may miss it, so the retries come soon, too.
+    // A short timeout makes short locks. A busy machine may exceed the timeout, so the retries have to come soon, too.
     webhooks: webhooksTo(receiver, { timeout: 2_000, retryWindow: 600_000 }),
   });
   const ids: string[] = [];

@@ -6,7 +6,7 @@ import { findBinary } from './find-binary.js';
 import { freePort } from './free-port.js';
 import { unprivilegedAccount } from './postgres-server.js';
 
-/** What a session of the server is lent for. */
+/** For how long a client gets a session of the server. */
 export type PoolMode = 'session' | 'transaction' | 'statement';
 
 /** A real PgBouncer in front of a server. */
@@ -21,7 +21,7 @@ export class PgBouncer {
     return findPgBouncer() !== undefined;
   }
 
-  /** @param poolSize sessions of the server that it opens for a user of a database, at most */
+  /** @param poolSize most sessions that it opens on the server for a user of a database */
   static async start(server: { readonly port: number }, mode: PoolMode, poolSize = 20): Promise<PgBouncer> {
     const binary = findPgBouncer();
     if (binary === undefined) throw new Error('pgbouncer is not on the PATH');
@@ -57,7 +57,7 @@ export class PgBouncer {
     return new PgBouncer(child, dir, port);
   }
 
-  /** The URL of the server, as one that leads through it. */
+  /** Returns the URL of the server with the port of this PgBouncer. */
   through(url: string): string {
     const pooled = new URL(url);
     pooled.port = String(this.port);

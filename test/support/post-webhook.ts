@@ -2,7 +2,7 @@ import type { WebhookClient } from '../../src/webhooks/http/webhook-client.js';
 import { requestTarget, type WebhookRequest } from '../../src/webhooks/http/webhook-request.js';
 import type { WebhookResponse } from '../../src/webhooks/http/webhook-response.js';
 
-/** Posts to a URL, with the rest of the request as it is given or as it does not matter. */
+/** Posts to a URL. Parts of the request that are not given have values that do not matter. */
 export function postWebhook(
   client: WebhookClient,
   url: string,

@@ -11,14 +11,14 @@ import { freePort } from './free-port.js';
 import { copyFolder, original } from './originals.js';
 import type { TestServer } from './test-server.js';
 
-/** Where Debian and Ubuntu keep what is not on the PATH: one folder for each major version. */
+/** Where Debian and Ubuntu keep programs that are not on the PATH: a folder for each major version. */
 const VERSIONS_DIR = '/usr/lib/postgresql';
 
 const SETTINGS = {
   listen_addresses: '127.0.0.1',
   unix_socket_directories: '',
   fsync: 'off',
-  // In its own folder, where nothing is left behind when it is killed.
+  // Kept in the server's own folder, so that a kill leaves nothing behind elsewhere.
   dynamic_shared_memory_type: 'mmap',
   max_connections: '200',
 };
@@ -39,7 +39,7 @@ export class PostgresServer implements TestServer {
     return findPostgres() !== undefined;
   }
 
-  /** Makes and starts a server that nobody else uses. */
+  /** Creates and starts a server that nobody else uses. */
   static async create(): Promise<PostgresServer> {
     const binary = findPostgres();
     if (binary === undefined) throw new Error(`postgres is neither on the PATH nor in ${VERSIONS_DIR}`);
@@ -60,7 +60,7 @@ export class PostgresServer implements TestServer {
     return `postgres://postgres@127.0.0.1:${this.port}/${database}`;
   }
 
-  /** Makes an empty database, and resolves to its URL. */
+  /** Creates an empty database, and resolves to its URL. */
   async createDatabase(): Promise<string> {
     const name = `test_${++this.databases}`;
     const client = new pg.Client({ connectionString: this.url() });
@@ -70,7 +70,7 @@ export class PostgresServer implements TestServer {
     return this.url(name);
   }
 
-  /** From now on, these roles have to give a password. All others are let in without one. */
+  /** Requires a password from these roles from now on. All others still connect without a password. */
   async askForPassword(...roles: string[]): Promise<void> {
     const client = new pg.Client({ connectionString: this.url() });
     await client.connect();
@@ -91,10 +91,10 @@ export class PostgresServer implements TestServer {
     this.child.drain();
   }
 
-  /** Ends it without waiting for its clients to leave. */
+  /** Stops the server without waiting for its clients to disconnect. */
   async stop(): Promise<void> {
     this.resume();
-    // PostgreSQL's fast shutdown; on SIGTERM it would wait for its clients.
+    // SIGINT is PostgreSQL's fast shutdown. On SIGTERM, the server would wait for its clients.
     await this.child?.stop('SIGINT');
     this.child = undefined;
   }
@@ -107,13 +107,13 @@ export class PostgresServer implements TestServer {
   }
 
   pause(): void {
-    // It may have started a process for another client before it was stopped itself.
+    // Twice, since the server may start a process for another client before it is stopped itself.
     for (let n = 0; n < 2; n++) this.signal('SIGSTOP');
     this.isPaused = true;
   }
 
   resume(): void {
-    // To look for its processes takes tens of milliseconds, in which the tests stand still.
+    // Finding the server's processes takes tens of milliseconds, during which the tests stand still.
     if (!this.isPaused) return;
     this.signal('SIGCONT');
     this.isPaused = false;
@@ -124,7 +124,7 @@ export class PostgresServer implements TestServer {
     await rm(this.dir, { recursive: true, force: true });
   }
 
-  /** To the server and to the process that it has for each client. */
+  /** Sends a signal to the server and to the process of each client. */
   private signal(signal: NodeJS.Signals): void {
     if (!this.child) return;
     const { stdout } = spawnSync('pgrep', ['-P', String(this.child.pid)], { encoding: 'utf8' });
@@ -132,7 +132,7 @@ export class PostgresServer implements TestServer {
       try {
         process.kill(pid, signal);
       } catch (error) {
-        // A client that left in between takes its process along.
+        // The process ends if its client disconnects in between.
         if (!(types.isNativeError(error) && 'code' in error && error.code === 'ESRCH')) throw error;
       }
     }
@@ -152,7 +152,7 @@ async function chownTo(folder: string, { uid, gid }: ChildOptions): Promise<void
   if (uid !== undefined && gid !== undefined) await chown(folder, uid, gid);
 }
 
-/** The binary itself, links followed: the other programs of its version are next to it. */
+/** Returns the path of the program itself, with links followed: the other programs of its version lie next to it. */
 function findPostgres(): string | undefined {
   const versions = existsSync(VERSIONS_DIR) ? readdirSync(VERSIONS_DIR).sort().reverse() : [];
   const path = findBinary(
@@ -162,7 +162,7 @@ function findPostgres(): string | undefined {
   return path === undefined ? undefined : realpathSync(path);
 }
 
-/** PostgreSQL refuses to run as root; a root's test run lends it the account of its package. */
+/** Returns the account of PostgreSQL's package if the tests run as root, which PostgreSQL refuses. */
 export function unprivilegedAccount(): ChildOptions {
   if (process.getuid?.() !== 0) return {};
   const id = (option: string): number =>

@@ -5,13 +5,13 @@ const WAITING = `
   SELECT count(*)::int AS count FROM pg_stat_activity
   WHERE datname = current_database() AND wait_event_type = 'Lock'`;
 
-/** A session of somebody else, who may keep the statements of others waiting. */
+/** A session of another client, which can make other clients' statements wait. */
 export class PostgresSession {
   private constructor(private readonly client: pg.Client) {}
 
   static async open(connection: string): Promise<PostgresSession> {
     const client = new pg.Client({ connectionString: connection });
-    // It may end with its server.
+    // The session may end with its server.
     client.on('error', () => undefined);
     await client.connect();
     return new PostgresSession(client);
@@ -22,9 +22,9 @@ export class PostgresSession {
   }
 
   /**
-   * Does something while this session holds the locks that statements take.
+   * Does work while this session holds the locks of some statements.
    *
-   * @param text statements, of which the first may say what kind of transaction they are in
+   * @param text statements; the first may set the kind of their transaction
    */
   async holding<T>(text: string, work: () => Promise<T>): Promise<T> {
     await this.client.query(`BEGIN; ${text}`);
@@ -35,15 +35,15 @@ export class PostgresSession {
     }
   }
 
-  /** How many statements of others wait for a lock. */
+  /** Resolves to the number of other clients' statements that wait for a lock. */
   async waitingNow(): Promise<number> {
-    // Within a transaction, PostgreSQL goes on showing the sessions that there were when it was asked first.
+    // Within a transaction, PostgreSQL keeps showing the sessions as they were when first asked.
     await this.client.query('SELECT pg_stat_clear_snapshot()');
     const [row] = await this.query<{ count: number }>(WAITING);
     return row?.count ?? 0;
   }
 
-  /** Resolves when at least as many statements of others wait for a lock. */
+  /** Resolves when at least `count` statements of other clients wait for a lock. */
   async waiting(count: number): Promise<void> {
     await until(async () => ((await this.waitingNow()) >= count ? true : undefined));
   }

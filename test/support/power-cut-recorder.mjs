@@ -1,15 +1,15 @@
 /**
- * Puts the thread of an embedded database on a disk that forgets. At random moments it writes what a power cut
- * would leave at that moment into a folder beside the database's, with the time, for the test to open.
+ * Puts the thread of an embedded database on a disk that forgets. At random moments, it writes what a power cut would
+ * leave at that moment into a folder beside the database's folder, together with the time, for the test to open.
  */
 import fs from 'node:fs';
 import path from 'node:path';
 import { parentPort } from 'node:worker_threads';
 import { ForgetfulDisk } from './forgetful-disk.mjs';
 
-/** Cuts fall between two changes of files, at most so many changes after one another. */
+/** Most changes of files between two cuts. A cut always falls between two changes. */
 const MOST_CHANGES = 600;
-/** What the test has not looked at yet. */
+/** Most cuts that the test has not looked at yet. */
 const MOST_WAITING = 2;
 
 const { existsSync, mkdirSync, readdirSync, renameSync, writeFileSync } = { ...fs };
@@ -41,7 +41,7 @@ parentPort.on('message', (request) => {
     const { path: folder, isNew } = request.files;
     disk = new ForgetfulDisk(folder, !isNew, beforeChange);
   } else if (disk !== undefined && changesLeft === Infinity) {
-    // The database is open, so from now on all that it acknowledges counts.
+    // The database is open: from now on, everything that it acknowledges counts.
     nextCut();
   }
 });

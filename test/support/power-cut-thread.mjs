@@ -1,3 +1,3 @@
-/** The thread of an embedded database, on a disk that forgets. The disk comes first: it has to be watched from the start. */
+/** The thread of an embedded database on a disk that forgets. The disk comes first, to be watched from the start. */
 import './power-cut-recorder.mjs';
 import '../../dist/esm/queue/embedded/database-thread.worker.js';

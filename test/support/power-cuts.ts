@@ -9,7 +9,7 @@ import type { PGlitePool } from '../../src/queue/embedded/pglite-pool.js';
 const { Queue, Worker } = withBackend(createPostgresBackend);
 const THREAD = fileURLToPath(new URL('./power-cut-thread.mjs', import.meta.url));
 
-/** The ids of the jobs that a power cut should have left, and those that it did leave. */
+/** How many jobs a power cut should have left, and the ids of those that it did not leave. */
 export interface PowerCut {
   acknowledged: number;
   lost: string[];
@@ -18,15 +18,15 @@ export interface PowerCut {
 export interface PowerCutOptions {
   /** @default 'disk' */
   durability?: Durability;
-  /** Whether no cut is needed after this one. @default all are made */
+  /** Whether this cut is the last that the test needs. @default all are made */
   isLast?: (cut: PowerCut) => boolean;
 }
 
 /**
- * Works with a new embedded queue in `dataDir`, and cuts the power at random moments: opens what the disk may
- * hold at such a moment, as another queue. The work goes on meanwhile, for the next cuts.
+ * Works with a new embedded queue in `dataDir`, and cuts the power at random moments: opens what the disk may hold at
+ * such a moment as another queue. Meanwhile, the work goes on for the next cuts.
  *
- * @param count cuts, at most
+ * @param count most cuts
  */
 export async function runPowerCuts(
   dataDir: string,
@@ -51,7 +51,7 @@ export async function runPowerCuts(
   return cuts;
 }
 
-/** The folder of the next cut. */
+/** Resolves to the folder of the next cut. */
 async function nextCut(dataDir: string): Promise<string> {
   const folder = join(dirname(dataDir), 'cuts');
   for (;;) {
@@ -66,7 +66,7 @@ async function compare(folder: string, acknowledgedAt: Map<string, bigint>): Pro
   const expected = [...acknowledgedAt].filter(([, at]) => at < time).map(([id]) => id);
   const pool = await openEmbeddedDatabase({ dataDir: folder });
   const kept = new Set(await idsOf(pool));
-  // It must work as well: a torn index would show here.
+  // The queue must also work: a torn index would show here.
   await new Queue('kept', { connection: pool }).addBulk([{ name: 'job', data: {} }]);
   await pool.end();
   return { acknowledged: expected.length, lost: expected.filter((id) => !kept.has(id)) };
@@ -80,9 +80,9 @@ async function idsOf(pool: PGlitePool): Promise<string[]> {
   return rows.map(({ id }) => id);
 }
 
-/** Adds jobs that stay, one by one and many at once, beside a queue whose jobs come and go. */
+/** Adds jobs that stay, one by one and many at once, alongside a queue whose jobs come and go. */
 class QueueWork {
-  /** By the id of the job, on the clock that all threads share. */
+  /** By job id, times on the clock that all threads share. */
   readonly acknowledgedAt = new Map<string, bigint>();
   private readonly kept;
   private readonly passing;

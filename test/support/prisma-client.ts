@@ -6,7 +6,7 @@ const COMPILER = '@prisma/client/runtime/query_compiler_fast_bg.postgresql';
 
 type CompilerRuntime = Awaited<ReturnType<NonNullable<GetPrismaClientConfig['compilerWasm']>['getRuntime']>>;
 
-/** TypeScript knows it with the types of browsers only. */
+/** TypeScript has this type only among the types of browsers. */
 declare const WebAssembly: { Module: new (bytes: Uint8Array) => object };
 
 type Generated = Pick<
@@ -15,9 +15,9 @@ type Generated = Pick<
 >;
 
 /**
- * What `prisma generate` has written for the schema that is in it. It is kept, since the generator brings 230 MB, and
- * downloads an engine unless `PRISMA_SCHEMA_ENGINE_BINARY` names a file. The client, its query compiler and its driver
- * adapter are Prisma's own.
+ * What `prisma generate` has written for the schema in the file. The result is kept, since the generator brings 230 MB,
+ * and downloads an engine unless `PRISMA_SCHEMA_ENGINE_BINARY` names a file. The client, its query compiler and its
+ * driver adapter are Prisma's own.
  */
 const generated = JSON.parse(
   readFileSync(new URL('./prisma-order.json', import.meta.url), 'utf8'),

@@ -1,4 +1,4 @@
-/** Numbers from 0 to 1 that follow from a seed (mulberry32). */
+/** Returns a generator of numbers from 0 to 1 that a seed determines (mulberry32). */
 export function randomFrom(seed: number): () => number {
   let state = seed;
   return () => {

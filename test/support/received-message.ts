@@ -12,7 +12,7 @@ export interface ReceivedMessage {
   traits: Record<string, unknown>;
 }
 
-/** What a receiver reads in the body of a request. */
+/** Returns the message that a receiver reads in the body of a request. */
 export function messageIn({ body }: ReceivedRequest): ReceivedMessage {
   const message: unknown = JSON.parse(body.toString());
   if (!isMessage(message)) throw new Error('The receiver got something that is not a message.');
@@ -23,7 +23,7 @@ function isMessage(value: unknown): value is ReceivedMessage {
   return typeof value === 'object' && value !== null && 'type' in value && typeof value.type === 'string';
 }
 
-/** The events of requests, in alphabetical order: none is promised. */
+/** Returns the events of requests in alphabetical order, since no other order is promised. */
 export function eventsIn(requests: readonly ReceivedRequest[]): string[] {
   return requests.map((request) => messageIn(request).event ?? '').sort();
 }

@@ -15,14 +15,14 @@ export interface ReceivedRequest {
   /** Path and query. */
   url: string;
   headers: IncomingHttpHeaders;
-  /** Names and values in turn, as they were written. */
+  /** Names and values in turn, as sent. */
   rawHeaders: string[];
   body: Buffer;
-  /** Which of the receiver's connections it came on, from 0. */
+  /** Number of the receiver's connection that the request came on, from 0. */
   connection: number;
 }
 
-/** A status, a whole response, or a function that writes what it likes (or nothing) itself. */
+/** A status, a whole response, or a function that writes anything, or nothing, itself. */
 export type Answer =
   | number
   | { status: number; headers?: Record<string, string | string[]>; body?: string | Buffer }
@@ -30,19 +30,19 @@ export type Answer =
 
 export interface ReceiverOptions {
   /**
-   * What is answered: by a function of the request and its index, or one after the other, the last for
-   * all that follow.
+   * The answers: a function of the request and its index, or a list to answer one request after another, whose last
+   * answer repeats.
    *
    * @default 200
    */
   answer?: ((request: ReceivedRequest, index: number) => Answer | Promise<Answer>) | readonly Answer[];
-  /** For how long it keeps an idle connection, in milliseconds; 0 without end. @default Node's */
+  /** Milliseconds for which the receiver keeps an idle connection; 0 means without end. @default Node's */
   keepAliveTimeout?: number;
   /** Listen with TLS. */
   tls?: ServerOptions;
   /** A loopback address. @default 127.0.0.1 */
   host?: string;
-  /** @default one that is free */
+  /** @default a free port */
   port?: number;
 }
 
@@ -65,7 +65,7 @@ export class Receiver {
     });
     this.#server.on(options.tls === undefined ? 'connection' : 'secureConnection', (socket: Socket) => {
       this.#sockets.push(socket);
-      // Clients that go away are what some tests are about.
+      // Some tests are about clients that go away.
       socket.on('error', () => undefined);
     });
   }
@@ -77,7 +77,7 @@ export class Receiver {
     return receiver;
   }
 
-  /** How many connections were opened so far. */
+  /** Number of connections that were opened so far. */
   get connections(): number {
     return this.#sockets.length;
   }
@@ -93,12 +93,12 @@ export class Receiver {
     return `${this.#options.tls === undefined ? 'http' : 'https'}://${this.#options.host ?? '127.0.0.1'}:${this.port}${path}`;
   }
 
-  /** URLs of this receiver by their paths, without the slash. */
+  /** Returns URLs of this receiver by their paths without the slash. */
   urls(paths: readonly string[]): Record<string, string> {
     return Object.fromEntries(paths.map((path) => [path, this.url(`/${path}`)]));
   }
 
-  /** Resolves with all requests as soon as `count` have arrived. */
+  /** Resolves to all requests as soon as `count` have arrived. */
   async received(count: number): Promise<ReceivedRequest[]> {
     while (this.requests.length < count) await once(this.#events, 'request');
     return this.requests;

@@ -9,19 +9,19 @@ const SLOTS = 16_384;
 export interface RedisClusterOptions {
   /** @default 3 */
   masters?: number;
-  /** Whether each master has a replica, which takes its place if it is gone. @default false */
+  /** Whether each master has a replica, which takes the master's place if that is gone. @default false */
   replicas?: boolean;
-  /** The nodes speak TLS alone. */
+  /** If given, the nodes speak only TLS. */
   tls?: RedisTls;
-  /** The name that the nodes give to clients. @default none: they give them their address */
+  /** The host name that the nodes announce to clients. @default none: they announce their address */
   hostname?: string;
 }
 
-/** A Redis Cluster that nobody else uses, whose slots are divided evenly. */
+/** A Redis Cluster that nobody else uses, with its slots divided evenly. */
 export class RedisCluster {
-  /** All of them, the masters of the beginning first. */
+  /** All servers, the initial masters first. */
   readonly servers: RedisServer[] = [];
-  /** By their masters. */
+  /** Replicas by their masters. */
   private readonly replicas = new Map<RedisServer, RedisServer>();
   private readonly admins = new Map<RedisServer, Redis>();
 
@@ -50,19 +50,19 @@ export class RedisCluster {
     return cluster;
   }
 
-  /** What the option `connection` takes. */
+  /** The value of the option `connection`. */
   get connection(): { cluster: { host: string; port: number }[] } {
     return { cluster: this.servers.map(({ port }) => ({ host: '127.0.0.1', port })) };
   }
 
-  /** One of the masters of the beginning. */
+  /** Returns one of the initial masters. */
   master(index: number): RedisServer {
     const server = this.servers[index];
     if (server === undefined) throw new Error(`There is no master ${index}.`);
     return server;
   }
 
-  /** A connection to one of the servers. */
+  /** Returns a connection to one of the servers. */
   admin(server: RedisServer): Redis {
     let admin = this.admins.get(server);
     if (admin === undefined) {
@@ -71,7 +71,7 @@ export class RedisCluster {
         server,
         (admin = new Redis({ port: server.port, ...(tls && { tls: { ca: tls.ca } }) })),
       );
-      // Servers that go away are what some tests are about.
+      // Some tests are about servers that go away.
       admin.on('error', () => undefined);
     }
     return admin;
@@ -83,7 +83,7 @@ export class RedisCluster {
     await this.meet();
   }
 
-  /** Moves slots until each master has as many as the others, while they are in use. */
+  /** Moves slots, while they are in use, until every master has the same number. */
   async rebalance(): Promise<void> {
     const address = `127.0.0.1:${this.master(0).port}`;
     await promisify(execFile)('redis-cli', [
@@ -104,7 +104,7 @@ export class RedisCluster {
     });
   }
 
-  /** Resolves when a server serves no slots, since nobody serves all of them. */
+  /** Resolves when a server serves no slots because no server covers some of them. */
   async down(server: RedisServer): Promise<void> {
     await until(async () => {
       const info = String(await this.admin(server).call('CLUSTER', 'INFO'));
@@ -130,7 +130,7 @@ export class RedisCluster {
     return added;
   }
 
-  /** Makes all servers know one another. */
+  /** Introduces all servers to one another. */
   private async meet(): Promise<void> {
     const [first, ...others] = this.servers;
     if (first === undefined) return;
@@ -161,7 +161,7 @@ export class RedisCluster {
       const info = await this.admin(server).info('replication');
       return info.includes('master_link_status:up') ? true : undefined;
     });
-    // The others have to know it as a replica before it can be elected.
+    // The other servers have to know the replica before they can elect it.
     await until(async () => {
       const nodes = String(await this.admin(master).call('CLUSTER', 'NODES'));
       return nodes.includes(`:${server.port}@`) && lineOf(nodes, server).includes('slave') ? true : undefined;

@@ -6,7 +6,7 @@ import { until } from './until.js';
 
 /** A state in which a Redis answers and stores nothing. */
 export interface RedisRefusal {
-  /** The code of its answers. */
+  /** The code of its errors. */
   code: string;
   begin(admin: Redis, server: RedisServer): Promise<unknown>;
   end(admin: Redis, server: RedisServer): Promise<unknown>;
@@ -18,7 +18,7 @@ export const OUT_OF_MEMORY: RedisRefusal = {
   end: (admin) => admin.config('SET', 'maxmemory', '0'),
 };
 
-/** A snapshot cannot take the place of a folder. */
+/** Puts a folder where the snapshot would go: a snapshot cannot replace a folder. */
 export const NO_SNAPSHOTS: RedisRefusal = {
   code: 'MISCONF',
   begin: async (admin, { dir }) => {
@@ -34,7 +34,7 @@ export const NO_SNAPSHOTS: RedisRefusal = {
   },
 };
 
-/** The replica of a master that cannot be reached keeps its data: nobody listens on that port. */
+/** Makes the server a replica that keeps its data, since it cannot reach its master: nobody listens on that port. */
 export const DEMOTED: RedisRefusal = {
   code: 'READONLY',
   begin: (admin) => admin.replicaof('127.0.0.1', 1),

@@ -8,7 +8,7 @@ import { freePort } from './free-port.js';
 import { RedisServer } from './redis-server.js';
 import { until } from './until.js';
 
-/** A master and its replica, watched by a Sentinel that makes the replica the master when that is gone. */
+/** A master and its replica, watched by a Sentinel that promotes the replica when the master is gone. */
 export class RedisSentinel {
   private constructor(
     readonly master: RedisServer,
@@ -44,13 +44,13 @@ export class RedisSentinel {
     if (binary === undefined) throw new Error('redis-server is not on the PATH');
     const child = await GuardedChild.start(binary, [config, '--sentinel']);
     await child.waitFor(/\+monitor master main/);
-    // It has to know of the replica before it can promote it.
+    // The Sentinel has to know the replica before it can promote it.
     await child.waitFor(/\+slave slave/);
     child.drain();
     return new RedisSentinel(master, replica, port, child, dir);
   }
 
-  /** What the option `connection` takes. */
+  /** The value of the option `connection`. */
   get connection(): { sentinels: { host: string; port: number }[]; name: string } {
     return { sentinels: [{ host: '127.0.0.1', port: this.port }], name: 'main' };
   }

@@ -12,11 +12,11 @@ export const REDIS_DATABASES = 1000;
 export interface RedisServerOptions {
   /** Keeps an append-only file, so that a kill loses nothing that was acknowledged. @default false */
   appendOnly?: boolean;
-  /** Takes part in a cluster, in which it is alone until it meets others. @default false */
+  /** Takes part in a cluster, alone until it meets other nodes. @default false */
   cluster?: boolean;
-  /** Speaks TLS alone, with the other nodes of a cluster too. */
+  /** If given, speaks only TLS, also with the other nodes of a cluster. */
   tls?: RedisTls;
-  /** The name that it gives to clients, as a node of a cluster. @default none: it gives them its address */
+  /** The host name that it announces to clients as a node of a cluster. @default none: it announces its address */
   hostname?: string;
 }
 
@@ -24,7 +24,7 @@ export interface RedisTls extends KeyPair {
   ca: string;
 }
 
-/** How long the nodes of a cluster wait for one that does not answer, in milliseconds. */
+/** Milliseconds that the nodes of a cluster wait for a node that does not answer. */
 const NODE_TIMEOUT = 2_000;
 
 export class RedisServer implements TestServer {
@@ -32,9 +32,9 @@ export class RedisServer implements TestServer {
 
   private constructor(
     readonly port: number,
-    /** On which it talks to the other nodes of a cluster. */
+    /** Port for the other nodes of a cluster. */
     readonly busPort: number,
-    /** Where it keeps its files. */
+    /** Folder of the server's files. */
     readonly dir: string,
     private readonly options: RedisServerOptions,
   ) {}
@@ -70,7 +70,7 @@ export class RedisServer implements TestServer {
       dir: this.dir,
       save: '',
       appendonly: this.options.appendOnly === true ? 'yes' : 'no',
-      // A sync that takes its time would have it answer before it has written, for up to two seconds.
+      // With `everysec`, Redis answers before it writes while a sync takes long, for up to two seconds.
       appendfsync: 'no',
       ...(this.options.cluster === true ? this.clusterSettings : { databases: REDIS_DATABASES }),
     };

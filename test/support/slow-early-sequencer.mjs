@@ -1,6 +1,6 @@
 import TestSequencer from '@jest/test-sequencer';
 
-/** What takes longest. One of them that began last would run alone at the end. */
+/** The specs that take longest. If one of them began last, it would run alone at the end. */
 const SLOW = [
   'stored-destinations/own-store',
   'queue/failed-retention',
@@ -40,10 +40,10 @@ const SLOW = [
   'stored-destinations/tenant-fairness',
   'ingest/http/tracking-api-fuzz',
 ];
-/** How many others begin between two of these, which mostly wait: the others use the time. */
+/** Other specs that begin between two of these. The slow specs mostly wait, and the others use that time. */
 const BETWEEN = 4;
 
-/** Spreads the slowest specs over the first part of a run, also where no earlier run has told which they are. */
+/** Spreads the slowest specs over the first part of a run, even if no earlier run has shown which they are. */
 export default class SlowEarlySequencer extends TestSequencer {
   sort(tests) {
     const sorted = super.sort(tests);

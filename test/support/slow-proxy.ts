@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 
-/** Stands before a server, and makes it seem far away. */
+/** Stands in front of a server, and makes it seem far away. */
 export class SlowProxy {
   private readonly sockets = new Set<Socket>();
 
@@ -11,7 +11,7 @@ export class SlowProxy {
     private readonly delay: number,
   ) {}
 
-  /** @param roundTrip milliseconds that an answer takes longer */
+  /** @param roundTrip milliseconds by which each answer is delayed */
   static async before(target: string, roundTrip: number): Promise<SlowProxy> {
     const server = createServer();
     const proxy = new SlowProxy(server, new URL(target), roundTrip / 2);
@@ -23,7 +23,7 @@ export class SlowProxy {
     return proxy;
   }
 
-  /** What leads to the same place as the target. */
+  /** The target's URL with the address of this proxy. */
   get url(): string {
     const address = this.server.address();
     if (typeof address !== 'object' || address === null) throw new Error('The proxy does not listen');

@@ -4,11 +4,11 @@ import type { WebhooksOptions } from '../../src/index.js';
 import { AnalyticsApp, type AppOptions } from './analytics-app.js';
 import { Receiver, type ReceiverOptions } from './receiver.js';
 
-/** Starts what a test needs, and closes it all after the test, the last first. */
+/** Starts what a test needs, and closes everything after the test, in reverse order. */
 export class Stage {
   private readonly running: { close(): Promise<unknown> }[] = [];
 
-  /** @param after `afterAll` for what the tests of a `describe` share */
+  /** @param after `afterAll` for what all tests of a `describe` share */
   constructor(after: typeof afterEach = afterEach) {
     after(() => this.clear());
   }
@@ -48,7 +48,7 @@ export function webhooksTo(
   };
 }
 
-/** Destinations by their ids, each with a source of the same name that all of its messages come from. */
+/** Returns destinations by their ids, each with a source of the same name that all of its messages come from. */
 export function destinationsBySource(
   urls: Record<string, string>,
   options: Partial<WebhooksOptions> = {},

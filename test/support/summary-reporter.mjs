@@ -1,8 +1,8 @@
 import { appendFileSync } from 'node:fs';
 
 /**
- * Closes a run with one plain line that tells how many tests passed and failed. `PASSED_SPECS` names a file that gets
- * the path of each spec that passed, as soon as it has: a run may be ended from outside.
+ * Ends a run with a plain line that tells how many tests passed, failed and were skipped. `PASSED_SPECS` names a file
+ * that gets the path of each spec as soon as that has passed: a run may be ended from outside.
  */
 export default class SummaryReporter {
   onTestFileResult({ path }, { numFailingTests, testExecError }) {

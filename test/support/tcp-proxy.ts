@@ -1,12 +1,12 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 
-/** What a server gives for a proxy to stand in front of it. */
+/** What a proxy needs to know of the server behind it. */
 interface Target {
   readonly port: number;
 }
 
-/** Where in an exchange a connection breaks. */
+/** Where a connection breaks within an exchange. */
 interface Break {
   asked: RegExp;
   answered: RegExp;
@@ -43,14 +43,14 @@ export class TcpProxy {
     return (this.server.address() as AddressInfo).port;
   }
 
-  /** The URL of the server, as one that leads through the proxy. */
+  /** Returns the URL of the server with the port of this proxy. */
   through(url: string): string {
     const proxied = new URL(url);
     proxied.port = String(this.port);
     return proxied.href;
   }
 
-  /** Reads from all connections that are open now, and passes nothing on; new ones work. */
+  /** Reads from all connections that are open now, and passes nothing on. New connections work. */
   swallowOpen(): void {
     for (const [near, far] of this.connections) {
       near.unpipe(far).resume();
@@ -58,7 +58,7 @@ export class TcpProxy {
     }
   }
 
-  /** The same, and for new connections, too, until it is taken back. */
+  /** Does the same for new connections as well. With `false`, ends that and resets all connections. */
   swallow(isSwallowing: boolean): void {
     this.isSwallowing = isSwallowing;
     if (isSwallowing) this.swallowOpen();
@@ -71,10 +71,10 @@ export class TcpProxy {
   }
 
   /**
-   * Breaks a connection in the middle of an answer, once. Resolves when it has.
+   * Breaks a connection once, in the middle of an answer. Resolves when that has happened.
    *
    * @param asked what is written to the server in one piece
-   * @param answered the beginning of what the server answers, which is all that is passed on
+   * @param answered the beginning of the server's answer, and all of it that is passed on
    */
   breakWithin(asked: RegExp, answered: RegExp): Promise<void> {
     return new Promise((onBroken) => {
@@ -82,7 +82,7 @@ export class TcpProxy {
     });
   }
 
-  /** New connections lead to another server. */
+  /** Leads new connections to another server. */
   turnTo(target: Target): void {
     this.target = target;
   }

@@ -9,13 +9,13 @@ const TERMINATE = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 /** What an application went through. */
 export interface Terminations {
   terminated: number;
-  /** Whether the process went on to its end. */
+  /** Whether the process was still running at the end. */
   survived: boolean;
 }
 
 /**
- * Ends sessions of an application at random moments, so often, while it opens its queue again and again or
- * while it works on one that is open.
+ * Ends `times` sessions of an application at random moments, while the application opens its queue again and again, or
+ * while it works on an open queue.
  */
 export async function terminateSessions(
   url: string,
@@ -37,7 +37,7 @@ export async function terminateSessions(
     terminated += rowCount ?? 0;
     await new Promise((resolve) => setTimeout(resolve, Math.random() * 30));
   }
-  // What the last one has caused comes a little later.
+  // The effects of the last termination show a little later.
   if (!life.hasEnded) await new Promise((resolve) => setTimeout(resolve, 500));
   const survived = !life.hasEnded;
   await child.stop('SIGKILL');

@@ -1,7 +1,7 @@
 import type { DeliveryResult, Destination, SettleMessages } from '../../src/destinations/destination.js';
 import type { OutcomeClass, QueuedMessage } from '../../src/queue/batch-job.js';
 
-/** A request that a destination has been handed. */
+/** A request that was handed to a destination. */
 interface Request {
   messages: readonly QueuedMessage[];
   settle: SettleMessages;
@@ -13,10 +13,10 @@ export class TestDestination implements Destination {
   readonly name = 'Webhooks';
   readonly retryWindow = 60_000;
   readonly origins: readonly string[];
-  /** On their way. */
+  /** Requests in flight. */
   readonly requests: Request[] = [];
   wait = 0;
-  /** The same for a message that one of its URLs has refused. */
+  /** Value of `wait` for a message that one of its URLs has refused. */
   waitOfRefused: number | undefined;
 
   constructor(
@@ -58,7 +58,7 @@ export class TestDestination implements Destination {
     else settle(messages.map(() => ({ class: this.answersAtOnce ?? 'delivered', outcomes: [] })));
   }
 
-  /** Answers the oldest requests that are on their way. */
+  /** Answers the oldest requests in flight. */
   answer(count = this.requests.length, outcome: OutcomeClass = 'delivered'): void {
     for (const { messages, settle } of this.requests.splice(0, count)) {
       settle(messages.map(() => ({ class: outcome, outcomes: [] })));

@@ -1,13 +1,13 @@
-/** A private server of a test file, on a port of its own, that can be made to fail. */
+/** A server that belongs to a test file, on a port of its own, and can be made to fail. */
 export interface TestServer {
   start(): Promise<void>;
-  /** Ends it in good order. */
+  /** Ends the server in good order. */
   stop(): Promise<void>;
-  /** Ends it at once, as a crash would; what it acknowledged is there after the next start. */
+  /** Ends the server at once, as a crash would. What it acknowledged is there after the next start. */
   kill(): Promise<void>;
-  /** Freezes it: connections stay open, nothing is answered. */
+  /** Freezes the server: connections stay open, and nothing is answered. */
   pause(): void;
   resume(): void;
-  /** Ends it for good and removes its files. */
+  /** Ends the server for good, and removes its files. */
   dispose(): Promise<void>;
 }

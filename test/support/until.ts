@@ -1,10 +1,9 @@
 /**
- * Resolves to what `look` finds, as soon as it finds something: for states that announce themselves to nobody. It looks
- * more rarely from time to time, since what takes seconds can wait a little longer, and a look may cost a core's
- * milliseconds.
+ * Resolves to what `look` finds, as soon as it finds something, for states that nothing announces. The pauses between
+ * two looks grow: a state that takes seconds can wait a little longer, and a look may cost milliseconds of CPU time.
  *
- * @param interval milliseconds between the first two looks: longer where a look is costly
- * @param longest milliseconds between two looks in the end
+ * @param interval milliseconds between the first two looks; give more if a look is costly
+ * @param longest milliseconds between two looks at the end
  */
 export async function until<T>(
   look: () => Promise<T | undefined> | T | undefined,

@@ -5,7 +5,7 @@ import {
   type WebhooksDestinationOptions,
 } from '../../src/webhooks/webhooks-destination.js';
 
-/** A webhooks destination without a module around it, with the defaults of its options. */
+/** Returns a webhooks destination without a module around it, with the default options. */
 export function webhooksDestination(
   client: WebhookClient,
   urls: readonly string[],

@@ -1,4 +1,4 @@
-/** Has `fs-native-extensions` fail to load, as on a platform that it has no build for. Imported first. */
+/** Makes `fs-native-extensions` fail to load, as on a platform without a build of it. Import this first. */
 import { register } from 'node:module';
 import { isMainThread } from 'node:worker_threads';
 

@@ -3,10 +3,10 @@ import { ANALYTICS_QUEUE, ANALYTICS_QUEUES, AnalyticsService } from 'nestjs-anal
 import { openApp } from './app.mjs';
 import { keepUp } from './postgres-upkeep.mjs';
 
-/** How often a queue is asked whether it is done, in milliseconds. */
+/** Milliseconds between two looks at a queue to see whether it is done. */
 const LOOK_AGAIN = 5;
 
-/** An application of nothing but the module, with its queue: empty, whatever an earlier run left in it. */
+/** Starts an application that has only this module, and empties its queue of what an earlier run left. */
 export async function startAnalytics(options) {
   const app = await openApp(options);
   const queue = app.get(getQueueToken(ANALYTICS_QUEUE));
@@ -21,7 +21,7 @@ export async function startAnalytics(options) {
     queue,
     get: (token) => app.get(token),
     settled: () => Promise.all(queues.map(settled)),
-    /** Leaves nothing in the queue. */
+    /** Empties the queue, and closes the application. */
     async stop() {
       await clear();
       await app.close();

@@ -3,7 +3,7 @@ import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { AnalyticsModule } from 'nestjs-analytics';
 
-/** A module of nothing but ours, with one destination unless the options say otherwise. */
+/** Returns a module that imports only `AnalyticsModule`, with one destination unless the options say otherwise. */
 export function appModule(options) {
   class App {}
   Module({
@@ -18,7 +18,7 @@ export function appModule(options) {
   return App;
 }
 
-/** An application without an HTTP server. */
+/** Opens an application without an HTTP server. */
 export function openApp(options) {
   return NestFactory.createApplicationContext(appModule(options), { logger: ['error'] });
 }

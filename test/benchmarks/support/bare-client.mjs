@@ -3,7 +3,7 @@ import { createHmac, randomUUID } from 'node:crypto';
 import { Pool } from 'undici';
 import { createMessage } from './events.mjs';
 
-/** What undici needs for a request that is signed just before it is sent. */
+/** Returns undici's options for a request. The signature is made here, just before the request is sent. */
 function optionsOf({ target, id, body }, secret) {
   const signature = createHmac('sha1', secret).update(body).digest('hex');
   const headers = [
@@ -14,8 +14,8 @@ function optionsOf({ target, id, body }, secret) {
 }
 
 /**
- * Posts one request after the other, as cheaply as undici can: by `dispatch`, with a handler that is made once
- * and asks for nothing but the end of the response.
+ * Posts one request after another, as cheaply as undici can: with `dispatch`, and with a handler that is created once
+ * and waits only for the end of the response.
  */
 class Poster {
   constructor(secret, next, done) {
@@ -53,8 +53,8 @@ class Poster {
 }
 
 /**
- * What a program costs that only signs and posts: the bytes and headers are those of this module, and they
- * are all made before the clock starts.
+ * Shows what a program costs that only signs and posts. It sends the bytes and headers of this module. The bodies are
+ * made before the clock starts.
  */
 export function createBareClient(urls, { connections, secret }) {
   const targets = urls.map((url) => {
@@ -63,7 +63,7 @@ export function createBareClient(urls, { connections, secret }) {
   });
 
   return {
-    /** Requests for so many messages, `turn` at a time to each URL. */
+    /** Makes requests for `count` messages, `turn` in a row to each URL. */
     prepare(count, turn = 1) {
       return Array.from({ length: count }, (_, index) => {
         const id = randomUUID();
@@ -72,7 +72,7 @@ export function createBareClient(urls, { connections, secret }) {
       });
     },
 
-    /** Posts the requests in their order, so many at a time; resolves when all are answered. */
+    /** Posts the requests in their order, `inFlight` at a time. Resolves when all are answered. */
     async post(requests, inFlight) {
       let index = 0;
       const next = () => requests[index++];
@@ -80,7 +80,7 @@ export function createBareClient(urls, { connections, secret }) {
       await Promise.all(Array.from({ length: inFlight }, work));
     },
 
-    /** The same as most programs do it: by `Pool.request`, with a promise for each. */
+    /** Does the same in the way of most programs: with `Pool.request`, and a promise for each request. */
     async request(requests, inFlight) {
       let index = 0;
       const work = async () => {

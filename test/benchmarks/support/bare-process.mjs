@@ -1,9 +1,9 @@
 import { createBareClient } from './bare-client.mjs';
 
-/** Requests on their way at once, each on a socket of its own: as many as this module has to one origin. */
+/** Requests in flight at once, each on a socket of its own: as many as this module opens to one origin. */
 const CONNECTIONS = 64;
 
-// A process that only posts, as cheaply as undici can. It tells what it has cost until it is told to end.
+// Only posts, as cheaply as undici can. Reports its CPU time whenever it is asked, until it is told to end.
 const { urls, secret } = JSON.parse(process.argv[2]);
 const client = createBareClient(urls, { connections: CONNECTIONS, secret });
 let requests = [];

@@ -1,6 +1,6 @@
 const CALLS = 1_000;
 
-/** A call whose message is about 350 bytes as it is sent. */
+/** Returns a call whose message has about 350 bytes when it is sent. */
 function callOf(n) {
   return {
     userId: `user-${n}`,
@@ -15,7 +15,7 @@ function callOf(n) {
   };
 }
 
-/** Different calls, made beforehand so that making them is not measured: each number has one. */
+/** Makes calls in advance, so that making them is not measured. The result gives a call for each number. */
 export function makeCalls(shape = (call) => call) {
   const calls = Array.from({ length: CALLS }, (_, n) => shape(callOf(n)));
   return (n) => calls[n % CALLS];

@@ -1,13 +1,13 @@
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
-/** What this process has to measure as a child; `undefined` in the benchmark itself. */
+/** What this process has to measure if it is a child; `undefined` in the benchmark itself. */
 export const task = process.send === undefined ? undefined : JSON.parse(process.argv[2]);
 
-// Never outlives the benchmark, however that ends.
+// A child ends with its benchmark, however that ends.
 if (task !== undefined) process.once('disconnect', () => process.exit());
 
-/** Runs a benchmark's own file in a process of its own, so that neither heap nor compiled code is shared. */
+/** Runs a benchmark's own file in a child process, so that runs share neither heap nor compiled code. */
 export function inChild(url, task) {
   return new Promise((resolve, reject) => {
     const child = fork(fileURLToPath(url), [JSON.stringify(task)]);
@@ -22,7 +22,7 @@ export function inChild(url, task) {
   });
 }
 
-/** Tells the benchmark what was measured, and ends: timers of a client may outlive it. */
+/** Sends the benchmark what was measured, and exits: a client's timers could keep this process alive. */
 export function tell(measured) {
   process.send(measured, () => process.exit());
 }

@@ -8,13 +8,13 @@ export const FLOOR_ON_REDIS = 'floor on Redis';
 
 const WARM_UP_ROUNDS = 50;
 const WARM_UP_CALLS = 100;
-/** What each client has tracked before it is measured. */
+/** Calls that each client makes before it is measured. */
 export const WARM_UP = WARM_UP_ROUNDS * WARM_UP_CALLS;
 
-/** The same for all, so that none has more batches to write than another. */
+/** The same for all clients, so that none has more batches to write than another. */
 const FLUSH_AT = 20;
 
-/** A producer: it brings messages into the queue, and delivers none. */
+/** Opens a producer: an application that puts messages into the queue, and delivers none. */
 async function openOurs({ redis }) {
   const { openApp } = await import('./app.mjs');
   const { AnalyticsService } = await import('nestjs-analytics');
@@ -32,9 +32,9 @@ async function openPosthog({ url }) {
   const posthog = new PostHog('bench', {
     host: url,
     flushAt: FLUSH_AT,
-    // By default the oldest of more than 10,000 are dropped.
+    // By default, the oldest are dropped when more than 10,000 wait.
     maxQueueSize: Infinity,
-    // Compressing costs processor time, and gains nothing on one machine.
+    // Compression costs CPU time, and gains nothing on a single machine.
     disableCompression: true,
   });
   return {
@@ -51,7 +51,7 @@ async function openSegment({ url }) {
     writeKey: 'bench',
     host: url,
     flushAt: FLUSH_AT,
-    // A burst is posted all at once: by default a request is given up after 10 s and ten retries.
+    // A burst is posted all at once. By default, a request is given up after 10 s and ten retries.
     httpRequestTimeout: 60_000,
     maxRetries: 100,
   });
@@ -67,18 +67,18 @@ async function openRudderstack({ url }) {
   const analytics = new Rudderstack('bench', {
     dataPlaneUrl: url,
     flushAt: FLUSH_AT,
-    // By default what is tracked while 20,000 wait is dropped.
+    // By default, calls are dropped while 20,000 wait.
     maxInternalQueueSize: Infinity,
-    // Compressing costs processor time, and gains nothing on one machine.
+    // Compression costs CPU time, and gains nothing on a single machine.
     gzip: false,
-    // Without it a failure ends the process; what is lost shows in what has arrived.
+    // Without a handler, a failure ends the process. Lost events show in the count of arrivals.
     errorHandler: () => undefined,
   });
   let left = 0;
   const settle = () => {
     left--;
   };
-  // A flush of its own sends one batch, and waits for that one only.
+  // The client's own flush sends one batch, and waits only for that one.
   const flush = async () => {
     while (left > 0) {
       await analytics.flush();
@@ -112,8 +112,8 @@ const OPENERS = {
 /**
  * Opens a client by its name, and warms it up.
  *
- * @param addresses `redis` is where ours brings messages to, `url` is where the peers post them to
- * @returns `track(n)` makes the nth call, `flush()` resolves when all that was tracked is where it belongs
+ * @param addresses `redis` is where this module puts messages, `url` is where the peers post them
+ * @returns `track(n)` makes the nth call, `flush()` resolves when everything tracked is queued or posted
  */
 export async function openClient(name, addresses) {
   const client = await OPENERS[name](addresses);

@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 
-/** As many connections as a client may open at once. */
+/** Connections that a client may open at once. */
 const BACKLOG = 4_096;
 
-/** Counts how often each message has come. */
+/** Counts how often each message arrives. */
 export class Arrivals {
   counts = new Map();
 
@@ -12,7 +12,7 @@ export class Arrivals {
     this.counts.set(id, (this.counts.get(id) ?? 0) + 1);
   }
 
-  /** How many messages have come exactly once and how many more often, since it was asked the last time. */
+  /** Returns how many messages have arrived exactly once, and how many more often, since the previous call. */
   take() {
     const counts = [...this.counts.values()];
     this.counts.clear();
@@ -21,7 +21,7 @@ export class Arrivals {
   }
 }
 
-/** Takes the batches of the peers over HTTP. */
+/** Receives the batches of the peers over HTTP. */
 export async function startCollector() {
   const arrivals = new Arrivals();
   const server = createServer({ keepAliveTimeout: 60_000 }, (request, response) => {

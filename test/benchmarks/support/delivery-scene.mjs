@@ -11,22 +11,22 @@ import { addWaiting } from './waiting-messages.mjs';
 import { startWorker } from './workers.mjs';
 
 const SHUTDOWN_TIMEOUT = 2_000;
-/** Jobs that may wait for a worker in a line that is sorted: those that have come back. */
+/** Jobs that may wait for a worker in a queue that counts as sorted: these have come back from a worker. */
 const SORTED = 50;
-/** In milliseconds. */
+/** Milliseconds between two looks at the queue. */
 const LOOK_AGAIN = 100;
 
 /**
- * A receiver, destinations that lead to its paths, each named after its path and with a source of that name, and
- * the processes that deliver to them: this one, which tracks as well, and others.
+ * A receiver; destinations that lead to its paths, each with the name of its path and a source of the same name; and
+ * the processes that deliver to them: this one, which also tracks, and others.
  */
 export class DeliveryScene {
   workers = [];
 
   /**
    * @param connection a URL, or `undefined` for an embedded database of its own
-   * @param processes how many deliver
-   * @param origins as the receiver takes them
+   * @param processes number of processes that deliver
+   * @param origins passed to `startTimedReceiver`
    */
   static async open({ connection, processes, origins, onArrival }) {
     const dataDir =
@@ -55,7 +55,7 @@ export class DeliveryScene {
     this.options = options;
   }
 
-  /** Has messages wait, in a queue that nobody delivers from yet. */
+  /** Fills the queue with messages, by destination, before anybody delivers from it. */
   async prepare(waiting) {
     await this.withApp(async (app) => {
       await queueOf(app).pause();
@@ -64,7 +64,7 @@ export class DeliveryScene {
     await keepUp(this.options.connection);
   }
 
-  /** Begins to deliver. */
+  /** Starts to deliver. */
   async start() {
     this.app = await openApp(this.options);
     await queueOf(this.app).resume();
@@ -75,13 +75,13 @@ export class DeliveryScene {
     return this.app.get(AnalyticsService).source(destination).track({ userId: 'u1', event: 'Fresh' });
   }
 
-  /** Requests so far, by the name of the destination. */
+  /** Resolves to the number of requests so far, by the name of the destination. */
   async received() {
     const counts = Object.entries(await this.receiver.received());
     return Object.fromEntries(counts.map(([path, count]) => [nameOf(path), count]));
   }
 
-  /** Resolves when the processes have taken every job once: most have gone back to wait for their turn. */
+  /** Resolves when the processes have taken every job once. Most jobs have then gone back to wait for their turn. */
   async sorted() {
     for (;;) {
       const { waiting, prioritized } = await queueOf(this.app).getJobCounts('waiting', 'prioritized');
@@ -90,7 +90,7 @@ export class DeliveryScene {
     }
   }
 
-  /** Leaves nothing behind, neither in the queue nor on disk. */
+  /** Stops everything, and leaves nothing behind in the queue or on the disk. */
   async close() {
     await Promise.all([this.app?.close(), ...this.workers.map((worker) => worker.stop())]);
     await this.clear();
@@ -104,7 +104,7 @@ export class DeliveryScene {
   }
 
   async withApp(work) {
-    // An embedded queue has no producers: nobody else could deliver from it.
+    // An embedded queue allows no process that only tracks: no other process could deliver from it.
     const app = await openApp({ ...this.options, worker: this.dataDir !== undefined });
     await work(app);
     await app.close();

@@ -2,17 +2,17 @@ import { createRequire } from 'node:module';
 
 const { name, version } = createRequire(import.meta.url)('nestjs-analytics/package.json');
 
-/** What every benchmark of delivery tracks. */
+/** The event that every benchmark of delivery tracks. */
 export const EVENT = {
   userId: 'u1',
   event: 'Order Completed',
   properties: { sku: 'x'.repeat(100), revenue: 39.95, currency: 'EUR' },
 };
 
-/** As many calls as a busy server makes between two turns of its event loop. */
+/** Calls that a busy server makes between two turns of its event loop. */
 export const BURST = 100;
 
-/** Calls `take` with 0, 1, 2 …, in bursts, as a busy server takes events. */
+/** Calls `take` with 0, 1, 2 …, in bursts, as events occur on a busy server. */
 export async function inBursts(count, take) {
   for (let index = 0; index < count; index++) {
     take(index);
@@ -20,7 +20,7 @@ export async function inBursts(count, take) {
   }
 }
 
-/** A message as this module writes it into the body of a webhook. */
+/** Returns a message as this module writes it into the body of a webhook request. */
 export function createMessage(messageId) {
   const { userId, event, properties } = EVENT;
   const context = { library: { name, version } };

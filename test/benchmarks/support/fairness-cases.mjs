@@ -3,26 +3,26 @@ import { FreshMessages, pause } from './fresh-messages.mjs';
 import { sharedClock } from './timed-receiver.mjs';
 import { addWaiting } from './waiting-messages.mjs';
 
-/** How long a slow receiver takes for an answer, in milliseconds. */
+/** Milliseconds that a slow receiver takes to answer. */
 export const ANSWER_TIME = 100;
-/** Sockets that a process has for an origin unless it is told. */
+/** Sockets that a process opens to an origin by default. */
 const CONNECTIONS = 64;
-/** From when all that waits was looked at until a queue is in its steady state, in milliseconds. */
+/** Milliseconds until a queue is in its steady state, after every waiting job has been taken once. */
 const WARM_UP = 5_000;
-/** How long fresh messages are sent, in milliseconds. */
+/** Milliseconds for which fresh messages are sent. */
 const DURATION = 10_000;
-/** A turn of the slow destination alone, or of both, in milliseconds. */
+/** Milliseconds of a turn, either of the slow destination alone or of both. */
 const TURN = 4_000;
-/** Before either is counted: what was begun in the turn before has ended. */
+/** Milliseconds before a turn is counted, in which the work of the previous turn ends. */
 const BETWEEN_TURNS = 500;
 const TURNS = 3;
-/** How long a process that starts may take for its first message, in milliseconds, before it is given up. */
+/** Milliseconds until the wait for the first message of a process that starts is given up. */
 const START_PATIENCE = 60_000;
 
 const SLOW = { delay: ANSWER_TIME };
 const IDLE = { told: true };
 
-/** One destination answers slowly; the other one's messages come now and then. */
+/** One destination answers slowly. Messages to the other one come now and then. */
 export function slow({ waiting, ...where }) {
   return inScene({ ...where, origins: [{ '/slow': SLOW }, { '/idle': IDLE }] }, async (scene, fresh) => {
     const start = await begin(scene, fresh, { slow: waiting });
@@ -32,7 +32,7 @@ export function slow({ waiting, ...where }) {
       for (const [kind, rates] of Object.entries(turns)) {
         await pause(BETWEEN_TURNS);
         rates.push(await rateOf(scene, 'slow', kind === 'shared' ? fresh : undefined));
-        // Each turn begins with as many waiting as the first.
+        // Each turn begins with as many waiting messages as the first.
         const { slow: taken } = await scene.received();
         await addWaiting(scene.app, 'slow', taken - filledUp);
         filledUp = taken;
@@ -46,7 +46,7 @@ export function slow({ waiting, ...where }) {
   });
 }
 
-/** One destination takes nothing at all. */
+/** One destination accepts nothing at all. */
 export function down({ waiting, ...where }) {
   const origins = [{ '/down': { status: 503 } }, { '/idle': IDLE }];
   return inScene({ ...where, origins }, async (scene, fresh) => {
@@ -57,7 +57,7 @@ export function down({ waiting, ...where }) {
   });
 }
 
-/** Many destinations answer slowly at once; what waits for them lies in the queue one after the other. */
+/** Many destinations answer slowly at once. Their messages wait in the queue, one destination after another. */
 export function many({ waiting, destinations, ...where }) {
   const names = Array.from({ length: destinations }, (_, index) => `slow-${index}`);
   const origins = [...names.map((name) => ({ [`/${name}`]: SLOW })), { '/idle': IDLE }];
@@ -75,7 +75,7 @@ export function many({ waiting, destinations, ...where }) {
   });
 }
 
-/** A slow path and a fast one of the same origin: how much later is the fast one's message because of the other? */
+/** Shows how much later the messages to a fast path arrive because of a slow path of the same origin. */
 export function oneOrigin({ waiting, ...where }) {
   return inScene({ ...where, origins: [{ '/slow': SLOW, '/idle': IDLE }] }, async (scene, fresh) => {
     await scene.start();
@@ -102,7 +102,7 @@ async function inScene(options, measure) {
   }
 }
 
-/** Starts on a backlog; returns the milliseconds until a message has come to a destination that has none. */
+/** Starts on a backlog. Resolves to the milliseconds until a message has reached a destination without a backlog. */
 async function begin(scene, fresh, waiting) {
   await scene.prepare(waiting);
   const startedAt = sharedClock();
@@ -116,7 +116,7 @@ async function begin(scene, fresh, waiting) {
   return start;
 }
 
-/** Messages a second that a destination gets in one turn, with fresh messages for the idle one or without. */
+/** Resolves to the messages a second that a destination gets in a turn, with or without messages to the idle one. */
 async function rateOf(scene, destination, fresh) {
   const before = await scene.received();
   const begun = sharedClock();

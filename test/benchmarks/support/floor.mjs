@@ -7,7 +7,7 @@ function check(value) {
   if (typeof value !== 'string' || value === '') throw new TypeError('Expected a non-empty string');
 }
 
-/** The least that a client can do in a call: it checks, stamps and serialises a message, and keeps it. */
+/** Does the least that a client can do in a call: checks, stamps, serialises and keeps a message. */
 export class Floor {
   messages = [];
 
@@ -38,7 +38,7 @@ export class Floor {
   close() {}
 }
 
-/** The least that gets it into Redis: a batch is one string in one command, written without waiting for others. */
+/** Does the least that gets messages into Redis: each batch is one string in one command, and waits for no other. */
 export class FloorOnRedis extends Floor {
   unanswered = [];
 

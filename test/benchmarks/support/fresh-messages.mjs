@@ -1,19 +1,19 @@
 import { sharedClock } from './timed-receiver.mjs';
 
-/** Between two messages, in milliseconds. */
+/** Milliseconds between two messages. */
 const INTERVAL = 100;
-/** How long the last of them are waited for, in milliseconds: what has not come by then counts with the time until then. */
+/** Milliseconds to wait for the last messages. One that has not arrived by then counts with the time until then. */
 const PATIENCE = 10_000;
 
-/** Messages to a destination that is idle, one after the other, and how long each of them is on its way. */
+/** Sends messages to an idle destination, one after another, and measures how long each of them takes. */
 export class FreshMessages {
   sent = new Map();
   latencies = [];
 
-  /** Makes a call, and returns the messageId. */
+  /** Makes a call, and returns its messageId. Set by the user of this class. */
   track = () => undefined;
 
-  /** One of them has come. */
+  /** Notes that a message has arrived. */
   arrived(id, at) {
     const sent = this.sent.get(id);
     if (sent === undefined) return;
@@ -22,12 +22,12 @@ export class FreshMessages {
   }
 
   send() {
-    // Read first: the arrival may be told before the call's own turn of the event loop ends.
+    // Read first: the arrival may be reported before the call's own turn of the event loop ends.
     const now = sharedClock();
     this.sent.set(this.track(), now);
   }
 
-  /** Sends for so many milliseconds. */
+  /** Sends messages for this number of milliseconds. */
   async sendFor(duration) {
     const end = sharedClock() + duration;
     for (let due = sharedClock(); due < end; due += INTERVAL) {
@@ -36,13 +36,13 @@ export class FreshMessages {
     }
   }
 
-  /** Resolves when all have come, or that many milliseconds have passed. */
+  /** Resolves when all messages have arrived, or after this number of milliseconds. */
   async settled(patience = PATIENCE) {
     const end = sharedClock() + patience;
     while (this.sent.size > 0 && sharedClock() < end) await pause(5);
   }
 
-  /** What it has measured since it was asked last: milliseconds, those of what has not come until now included. */
+  /** Returns the latencies since the previous call, in milliseconds. Messages still on their way count until now. */
   take() {
     const now = sharedClock();
     const latencies = [...this.latencies, ...[...this.sent.values()].map((sent) => now - sent)];

@@ -6,7 +6,7 @@ import { appModule } from './app.mjs';
 import { EVENT } from './events.mjs';
 import { paced } from './pace.mjs';
 
-/** An application with a plain handler, which tracks events all the time unless it has no such module. */
+/** Runs an application with a plain handler. If it has this module, it tracks events all the time. */
 const { options, rate } = JSON.parse(process.argv[2]);
 
 class PlainController {
@@ -35,7 +35,7 @@ process.once('message', () => {
   isStopping = true;
   void app.close().then(() => process.exit());
 });
-// Without the module the same loop runs, and tracks nothing.
+// Without the module, the same loop runs and tracks nothing.
 await paced({ perMillisecond: rate / 1000, atOnce: 100 }, () => {
   if (!isStopping) analytics?.track(EVENT);
 });

@@ -5,14 +5,14 @@ import { fileURLToPath } from 'node:url';
 
 const SERVER = fileURLToPath(new URL('host-server.mjs', import.meta.url));
 
-/** Between two requests, in milliseconds: few enough to be no load. */
+/** Milliseconds between two requests, which are too few to be a load. */
 const INTERVAL = 10;
 
 /**
- * An application of somebody else's, in a process of its own, as its users see it.
+ * Starts a user's application in a process of its own, to measure it from outside.
  *
- * @param options those of the module; `undefined` for an application without it
- * @param rate events a second that it tracks
+ * @param options the module's options; `undefined` for an application without the module
+ * @param rate events that it tracks a second
  */
 export async function startHost({ options, rate }) {
   const child = fork(SERVER, [JSON.stringify({ options, rate })]);
@@ -21,7 +21,7 @@ export async function startHost({ options, rate }) {
   if (child.exitCode !== null) throw new Error(`A host ended with ${child.exitCode} before it was ready`);
   const agent = new Agent({ keepAlive: true });
   return {
-    /** Asks for a plain answer now and then; resolves to how long each one took, in milliseconds. */
+    /** Requests the plain handler now and then. Resolves to the milliseconds of each request, the shortest first. */
     async ask(duration) {
       const taken = [];
       const end = performance.now() + duration;

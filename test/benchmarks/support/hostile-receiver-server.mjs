@@ -1,9 +1,9 @@
 import { createServer } from 'node:net';
 
-/** Answers every request with 63 KB of small headers, and closes the connection. */
+/** The answer to every request: 63 KB of small headers. Then the connection is closed. */
 const ANSWER = `HTTP/1.1 200 OK\r\n${'a:b\r\n'.repeat(12_600)}\r\n`;
 
-// Never outlives the benchmark, however that ends.
+// Ends with the benchmark, however that ends.
 process.on('disconnect', () => process.exit());
 const server = createServer((socket) => {
   socket.on('error', () => undefined);

@@ -6,14 +6,14 @@ import { ask } from './ask.mjs';
 const RESOLUTION = 1;
 
 /**
- * A process that does nothing but wait for its timer. What keeps it waiting is the machine: the processor was
- * given to others, on a virtual machine perhaps to others' machines.
+ * Starts a process that only waits for its timer. If the timer is late, the machine is the reason: the processor was
+ * given to other processes or, on a virtual machine, perhaps to other machines.
  */
 export function startIdleProcess() {
   const child = fork(fileURLToPath(import.meta.url), ['idle']);
   return {
     start: () => ask(child, 'start'),
-    /** The longest time since the start that its timer was late, in milliseconds. */
+    /** Resolves to the longest delay of its timer since the start, in milliseconds. */
     longestStall: () => ask(child, 'stall'),
     stop: () => child.kill(),
   };

@@ -9,13 +9,13 @@ const FORMATS = [
   { name: 'CommonJS', flags: ['--input-type=commonjs'], load: (name) => `require('${name}');` },
 ];
 
-/** Milliseconds of CPU that a process of its own takes to start and to load some packages. */
+/** Returns the milliseconds of CPU that a process of its own takes to start and to load some packages. */
 function cost({ flags, load }, packages) {
   const script = packages.map(load).join('') + TELL;
   return Number(execFileSync(process.execPath, [...flags, '-e', script], { cwd: ROOT, encoding: 'utf8' }));
 }
 
-/** What loading the package costs beyond what it needs anyway, in both formats, over some runs in turn. */
+/** Measures loading this package on top of those that it needs anyway, in both formats, over some runs in turn. */
 export function importCosts(runs) {
   const rows = FORMATS.map(({ name }) => ({ name, base: [], whole: [], ratio: [] }));
   for (let run = -1; run < runs; run++) {

@@ -1,8 +1,8 @@
 /**
- * Events a second, and microseconds of this process's CPU for each.
+ * Resolves to events a second, and to microseconds of this process's CPU for each event.
  *
- * @param work the clock stops when it is done
- * @param settle what follows from the work: it costs CPU too, and must not run into the next measurement
+ * @param work the clock stops when it resolves
+ * @param settle waits for what follows from the work, which costs CPU too and must not run into the next measurement
  */
 export async function measure(events, work, settle = () => undefined) {
   const cpu = process.cpuUsage();

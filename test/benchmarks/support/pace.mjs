@@ -1,9 +1,9 @@
 /**
- * Makes calls tick by tick, a tick being a millisecond or what a timer makes of it, until `calls` were made
- * or `duration` milliseconds have passed.
+ * Makes calls tick by tick, until `calls` were made or `duration` milliseconds have passed. A tick lasts a millisecond,
+ * or as long as the timer takes.
  *
- * @param perMillisecond calls that are due with each millisecond
- * @param atOnce most calls of one tick: who is behind is not pushed further back
+ * @param perMillisecond calls that become due each millisecond
+ * @param atOnce most calls in one tick, so that a client that is behind does not fall further behind
  * @returns how many calls were made, and how many milliseconds were spent inside them
  */
 export async function paced({ calls = Infinity, duration = Infinity, perMillisecond, atOnce }, call) {

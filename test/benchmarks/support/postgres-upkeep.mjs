@@ -1,8 +1,8 @@
 import pg from 'pg';
 
 /**
- * Does what PostgreSQL would do within the next minutes, before anything is measured: it frees the rows that were
- * removed, looks at the new ones, and writes them to the disk. Where autovacuum is off or late, each run would be slower
+ * Does what PostgreSQL would do within the next minutes, before anything is measured: frees the rows that were removed,
+ * analyzes the new ones, and writes them to the disk. If autovacuum is off or late, each run would otherwise be slower
  * than the one before.
  */
 export async function keepUp(connection) {

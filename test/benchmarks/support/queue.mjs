@@ -6,18 +6,18 @@ const PAGE = 100;
 
 export const REDIS = process.env.REDIS_URL ?? 'redis://127.0.0.1:6379/13';
 
-/** Looks at what producers left in the queue, which nobody delivers from, and clears it away. */
+/** Opens a queue that nobody delivers from, to count and remove what producers left in it. */
 export function openQueue() {
   const queue = new Queue('analytics', { connection: { url: REDIS }, prefix: '{nestjs-analytics}' });
   const redis = new Redis(REDIS);
   const clear = async () => {
     await queue.obliterate({ force: true });
-    // Otherwise what nobody has delivered still counts, and later calls are refused.
+    // The backlog still counts messages that were removed before delivery, and later calls would be refused.
     await redis.del('{nestjs-analytics}:backlog');
   };
   return {
     clear,
-    /** What is in it, as the collector tells of the peers; nothing is any more then. */
+    /** Empties the queue. Returns how many messages were in it once, and how many more often, as the collector does. */
     take: async () => {
       const arrivals = new Arrivals();
       for (let start = 0; ; start += PAGE) {

@@ -21,7 +21,7 @@ function tell() {
   process.send({ received, connections });
 }
 
-// Never outlives the benchmark, however that ends.
+// Ends with the benchmark, however that ends.
 process.on('disconnect', () => process.exit());
 process.on('message', (question) => {
   if (question.reset) {

@@ -6,7 +6,7 @@ import { ask } from './ask.mjs';
 const SERVER = fileURLToPath(new URL('receiver-server.mjs', import.meta.url));
 
 /**
- * A receiver in a process of its own, which answers at once and counts.
+ * Starts a receiver in a process of its own, which counts requests and answers each after `delay` milliseconds.
  *
  * @param pem file with a private key and its certificate, for TLS
  */
@@ -16,7 +16,7 @@ export async function startReceiver({ ports = 1, delay = 0, pem } = {}) {
   return {
     urls: addresses.map((port) => `${pem === undefined ? 'http' : 'https'}://127.0.0.1:${port}/events`),
     reset: () => ask(child, { reset: true }),
-    /** Resolves when that many requests have come since the last reset, to what came since then. */
+    /** Resolves to the counts since the last reset, as soon as that many requests have arrived. */
     received: (count) => ask(child, { received: count }),
     count: () => ask(child, {}),
     stop: () => child.kill(),

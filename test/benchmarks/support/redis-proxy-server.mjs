@@ -1,11 +1,11 @@
 import { connect, createServer } from 'node:net';
 
-// Stands before a Redis, and counts what its clients send: their own commands, not those of scripts.
+// Stands in front of a Redis, and counts the commands that its clients send. Commands inside scripts do not count.
 const { hostname, port } = new URL(process.argv[2]);
 const LINE_FEED = 10;
 let commands = {};
 
-/** Reads one client's requests: each is an array of texts, of which the first is the command. */
+/** Reads one client's requests. Each request is an array of strings, the first of which is the command. */
 function createCounter() {
   let line = '';
   let left = 0;
@@ -28,7 +28,7 @@ function createCounter() {
       if (end === -1) return;
       at = end + 1;
       if (line.startsWith('*')) name = '';
-      // The text is followed by a line's end.
+      // A line break of two bytes follows the string.
       else left = Number(line.slice(1)) + 2;
       line = '';
     }

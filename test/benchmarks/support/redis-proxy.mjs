@@ -5,7 +5,7 @@ import { ask } from './ask.mjs';
 
 const SERVER = fileURLToPath(new URL('redis-proxy-server.mjs', import.meta.url));
 
-/** A way to a Redis, in a process of its own, that counts the commands which are sent over it. */
+/** Starts a proxy to a Redis, in a process of its own, that counts the commands sent through it. */
 export async function startRedisProxy(redisUrl) {
   const child = fork(SERVER, [redisUrl]);
   const [port] = await once(child, 'message');
@@ -13,7 +13,7 @@ export async function startRedisProxy(redisUrl) {
   url.host = `127.0.0.1:${port}`;
   return {
     url: url.href,
-    /** Commands since it was asked last: how many of each name. */
+    /** Resolves to the number of commands since the previous call, by name. */
     taken: () => ask(child, 'taken'),
     stop: () => child.kill(),
   };

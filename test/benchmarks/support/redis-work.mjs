@@ -1,6 +1,6 @@
 /**
- * What a Redis has done so far: commands, those of scripts included, and the microseconds of CPU of the thread
- * that runs them.
+ * Resolves to what a Redis has done so far: commands, including those inside scripts, and the microseconds of CPU of
+ * the thread that runs them.
  */
 export async function workOf(redis) {
   const stats = await redis.info('commandstats');
@@ -12,7 +12,7 @@ export async function workOf(redis) {
   return { commands: sum(commands), cpu: sum(seconds) * 1e6 };
 }
 
-/** What was done between two looks at several servers. */
+/** Returns what several servers did between two looks at them. */
 export function workBetween(before, after) {
   return after.map(({ commands, cpu }, index) => ({
     commands: commands - before[index].commands,

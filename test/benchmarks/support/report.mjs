@@ -1,13 +1,13 @@
 import { cpus, totalmem } from 'node:os';
 
-/** What the figures were measured on. */
+/** Describes the machine that the figures were measured on. */
 export function machine() {
   const [cpu] = cpus();
   const memory = Math.round(totalmem() / 2 ** 30);
   return `${cpus().length} × ${cpu?.model.trim() ?? 'unknown CPU'}, ${memory} GiB, Node ${process.versions.node}`;
 }
 
-/** Median, minimum and maximum of some runs. */
+/** Returns the median, minimum and maximum of some runs. */
 export function spread(values) {
   const sorted = [...values].sort((a, b) => a - b);
   return {
@@ -17,7 +17,7 @@ export function spread(values) {
   };
 }
 
-/** `1.23 (1.20–1.31)`: a median with its spread. */
+/** Formats a median with its spread: `1.23 (1.20–1.31)`. */
 export function show(values, digits = 2) {
   const { median, min, max } = spread(values);
   return `${median.toFixed(digits)} (${min.toFixed(digits)}–${max.toFixed(digits)})`;

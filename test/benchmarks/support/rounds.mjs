@@ -4,11 +4,11 @@ import { startCollector } from './collector.mjs';
 import { openQueue, REDIS } from './queue.mjs';
 
 /**
- * Measures clients in turn, round by round, so that a busy moment of the machine is shared by all; each runs
- * in a process of its own, and the peers post to this one.
+ * Measures clients in turn, round by round, so that a busy moment of the machine affects all of them. Each runs in a
+ * process of its own. The peers post to this process.
  *
- * @param tasks by the name of the client; one with `runs` is left out of later rounds, since it takes long
- * @returns by the name of the client, what each of its runs has told, and which messages have arrived
+ * @param tasks by the name of the client; one with `runs` takes part in that many rounds only, since it takes long
+ * @returns by the name of the client, what each of its runs reported, and how many messages arrived
  */
 export async function measureInRounds(url, rounds, tasks) {
   const collector = await startCollector();
@@ -33,7 +33,7 @@ export async function measureInRounds(url, rounds, tasks) {
   return results;
 }
 
-/** One figure of each run, against the same of another client in the same round. */
+/** Returns a figure of each run, relative to that of another client in the same round. */
 export function ratios(results, against, figure) {
   return against.map((other, round) => figure(results[round]) / figure(other));
 }

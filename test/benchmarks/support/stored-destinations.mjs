@@ -9,7 +9,7 @@ const TABLES = [
   'delivery_hour',
 ].map((name) => `nestjs_analytics.${name}`);
 
-/** Destinations and their history stay where they are when the queue is emptied. @param url of Redis or PostgreSQL */
+/** Removes destinations and their history, which stay when the queue is emptied. @param url of Redis or PostgreSQL */
 export async function removeDestinations(url) {
   if (url.startsWith('redis')) await removeKeys(url);
   else await emptyTables(url);

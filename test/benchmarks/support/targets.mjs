@@ -1,6 +1,6 @@
 import { report, show, spread } from './report.mjs';
 
-/** A target, and what was measured: it is met when the median of the runs is. */
+/** Compares what was measured with a target, which is met if the median of the runs meets it. */
 export function target(what, values, bound, digits = 2) {
   const { median } = spread(values);
   const [word, limit] = Object.entries(bound)[0];

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 
-// Ports with paths, each of which answers in its own time; `told` paths report every arrival at once.
+// Serves ports with paths, each of which answers after its own delay. Paths with `told` report every arrival at once.
 const origins = JSON.parse(process.argv[2]);
 const received = {};
 
@@ -17,7 +17,7 @@ function answer(paths, request, response) {
   });
 }
 
-// Never outlives the benchmark, however that ends.
+// Ends with the benchmark, however that ends.
 process.on('disconnect', () => process.exit());
 process.on('message', () => {
   process.send({ received });

@@ -5,11 +5,11 @@ import { fileURLToPath } from 'node:url';
 const SERVER = fileURLToPath(new URL('timed-receiver-server.mjs', import.meta.url));
 
 /**
- * A receiver in a process of its own whose paths answer as they are told to.
+ * Starts a receiver in a process of its own, whose paths answer as they are told to.
  *
- * @param origins one port each: by its path, which no other origin has, `{ delay, status, told }`
- * @param onArrival called with the messageId of each message to a path that is `told`, and with the time at which
- *   it came, in milliseconds of the clock that all processes of a machine share
+ * @param origins one for each port: `{ delay, status, told }` by path; no path is in two origins
+ * @param onArrival called with the messageId of each message to a path that is `told`, and with its time of arrival in
+ *   milliseconds of the clock that all processes of a machine share
  */
 export async function startTimedReceiver(origins, onArrival) {
   const child = fork(SERVER, [JSON.stringify(origins)]);
@@ -23,9 +23,9 @@ export async function startTimedReceiver(origins, onArrival) {
     Object.keys(paths).map((path) => [path, `http://127.0.0.1:${ports[index]}${path}`]),
   );
   return {
-    /** By path. */
+    /** URLs by path. */
     urls: Object.fromEntries(urls),
-    /** Requests so far, by path. */
+    /** Resolves to the number of requests so far, by path. */
     received: () =>
       new Promise((resolve) => {
         answered = resolve;
@@ -35,7 +35,7 @@ export async function startTimedReceiver(origins, onArrival) {
   };
 }
 
-/** Milliseconds of the clock that the arrivals are told in. */
+/** Returns the milliseconds of the clock in which arrivals are reported. */
 export function sharedClock() {
   return Number(process.hrtime.bigint()) / 1e6;
 }

@@ -1,16 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { BatchQueue } from '../../../dist/esm/queue/batch-queue.js';
 
-/** As the client merges them. */
+/** Most messages that the client merges into a job. */
 const MESSAGES_A_JOB = 200;
-/** Jobs that are added in one go. */
+/** Jobs that are added in one call. */
 const JOBS_AT_ONCE = 25;
 const FAILED_RETENTION = 60_000;
 
 /**
- * Puts messages into a queue as a client would have, without the time that so many calls take. The source of a
- * destination has its name.
- *
+ * Puts messages into a queue as a client would, without the time that so many calls take. The source has the name of
+ * the destination.
  */
 export async function addWaiting(app, destination, count) {
   const batches = app.get(BatchQueue);

@@ -1,6 +1,6 @@
 import { openApp } from './app.mjs';
 
-// A process that only delivers, with the options that it is given. It tells what it has cost until it is told to end.
+// Only delivers, with the given options. Reports its CPU time whenever it is asked, until it is told to end.
 const app = await openApp(JSON.parse(process.argv[2]));
 process.on('disconnect', () => process.exit());
 process.on('message', async (message) => {

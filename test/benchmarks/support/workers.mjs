@@ -14,7 +14,7 @@ export async function startBareClient(options) {
   return {
     ...client,
     prepare: (count) => ask(child, { prepare: count }),
-    /** Posts the next of them. What it has posted, the receiver tells. */
+    /** Has the process post the next requests. The receiver reports their arrival. */
     post: (count) => child.send({ post: count }),
   };
 }
@@ -26,7 +26,7 @@ async function start(file, options) {
   if (first !== 'ready') throw new Error(`A worker ended with ${first} before it was ready`);
   return {
     child,
-    /** Microseconds of CPU that it has used so far. */
+    /** Resolves to the microseconds of CPU that the process has used so far. */
     cpu: () => ask(child, 'cpu'),
     async stop() {
       child.send('close');

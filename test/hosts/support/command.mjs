@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 
-/** How much of a program's output an error shows, in characters. */
+/** Characters of a program's output that an error shows. */
 const MOST_OUTPUT = 5_000;
 
-/** What is set for the tests of this package says nothing about an application of somebody else. */
+/** Variables that are set for this package's own tests, which an application of somebody else would not have. */
 const NOT_FOR_HOSTS = /^(npm_|NODE_OPTIONS$|NODE_ENV$|JEST_|DEBUG$)/;
 
 function environment(own) {
@@ -12,7 +12,7 @@ function environment(own) {
   return { ...Object.fromEntries(kept), ...own };
 }
 
-/** A program that was started, with all that it has printed. */
+/** A program that was started, with everything that it has printed. */
 export class Program {
   output = '';
 
@@ -26,7 +26,7 @@ export class Program {
         this.child.emit('output');
       });
     }
-    /** How it ended: its exit code, or the signal that ended it. */
+    /** Resolves to the program's exit code, or to the signal that ended it. */
     this.ended = once(this.child, 'close').then(([code, signal]) => code ?? signal);
   }
 

@@ -8,11 +8,11 @@ import { copyTestingPage } from './testing-page.mjs';
 const HOSTS = join(import.meta.dirname, '..');
 const PACKAGE = join(HOSTS, '../..');
 const NPM_INSTALL = ['npm', 'install', '--no-audit', '--no-fund', '--prefer-offline'];
-/** What npm says of peers that do not fit. */
+/** What npm prints about peers that do not fit. */
 const PEER_COMPLAINT = /ERESOLVE|peer dep|conflicting peer|unmet/i;
-/** What Nest and Node print when they are not content. */
+/** What Nest and Node print if something is wrong. */
 const COMPLAINT = /\b(WARN|ERROR|Warning)\b/;
-/** A machine that builds other things as well takes its time, in milliseconds. */
+/** Milliseconds to wait for an application. A machine that builds other things as well takes its time. */
 const PATIENCE = 120_000;
 
 /** Packs the built package as it would be published, and resolves to the path of the tarball. */
@@ -30,7 +30,7 @@ export async function packPackage(folder) {
   return join(folder, /"filename":\s*"([^"]+)"/.exec(printed)[1]);
 }
 
-/** The packages of the README's install line, with the tarball in the place of this one. */
+/** Resolves to the packages of the README's install line, with the tarball in place of this package. */
 async function packagesToInstall(tarball, { queue, hasIoredis }) {
   const readme = await readFile(join(PACKAGE, 'README.md'), 'utf8');
   const [, line] = /^npm install (nestjs-analytics .*)$/m.exec(readme);
@@ -39,9 +39,9 @@ async function packagesToInstall(tarball, { queue, hasIoredis }) {
   return hasIoredis ? [tarball] : packages.map((name) => name.replace('@electric-sql/pglite', 'ioredis'));
 }
 
-/** One application that uses the package, in a folder of its own outside of this repository. */
+/** An application that uses the package, in a folder of its own outside this repository. */
 export class Host {
-  /** @param tools other versions of Node and of TypeScript; without them, only this one is proved */
+  /** @param tools other versions of Node and TypeScript; without them, only the current versions are proved */
   constructor(definition, { tarball, redisUrl, tools }) {
     this.definition = definition;
     this.tarball = tarball;
@@ -49,7 +49,7 @@ export class Host {
     this.tools = tools;
   }
 
-  /** Runs everything that is asked of a host, and calls `step` with the name of each part before it. */
+  /** Runs everything that a host has to pass, and calls `step` with the name of each part before it. */
   async prove(step) {
     this.folder = await mkdtemp(join(tmpdir(), `host-${this.definition.name}-`));
     try {
@@ -83,14 +83,14 @@ export class Host {
     }
   }
 
-  /** The shared application, with the files of the basis and the host's own over it. */
+  /** Copies the shared application, then the files of the basis, then the host's own files over it. */
   async copyFiles() {
     const { basis, name, isEsm, testingPage } = this.definition;
     const layers = ['app', ...[basis, name].filter(Boolean).map((kind) => join('kinds', kind))];
     for (const layer of layers) await cp(join(HOSTS, layer), this.folder, { recursive: true });
     if (testingPage) await copyTestingPage(this.folder, testingPage);
     if (isEsm) return;
-    // Jest with its default settings finds no `./x.ts` for `./x.js`.
+    // Jest with its default settings does not find `./x.ts` for `./x.js`.
     const entries = await readdir(this.folder, { recursive: true, withFileTypes: true });
     for (const entry of entries.filter((file) => file.name.endsWith('.ts'))) {
       const path = join(entry.parentPath, entry.name);
@@ -107,7 +107,7 @@ export class Host {
     }
   }
 
-  /** The application is there before the package. */
+  /** Returns commands that install the application first, and then the package. */
   async installCommands(packages) {
     if (!this.definition.isPnpm) return [NPM_INSTALL, [...NPM_INSTALL, ...packages]];
     const pnpm = [process.execPath, await this.tools.pnpm()];
@@ -135,7 +135,7 @@ export class Host {
     }
   }
 
-  /** A file that has everything in it is started where nothing else is. */
+  /** Returns where to start the application. A bundle of everything is started in a folder without other files. */
   async placeToStart() {
     const { start, isOneFile } = this.definition;
     if (!isOneFile) return { cwd: this.folder, start };
@@ -148,7 +148,7 @@ export class Host {
     return { cwd, start: [basename(file)] };
   }
 
-  /** Resolves to the events that have to arrive. */
+  /** Places an order, and resolves to the events that have to arrive. */
   async placeOrder(app) {
     if (this.definition.endsItself) return ['Order Completed'];
     const [, url] = await app.printed(/is open on (http\S+)/, PATIENCE);

@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { text } from 'node:stream/consumers';
 
-/** A customer's receiver, which knows the specification and nothing of this package. */
+/** A customer's receiver, which knows the specification but nothing of this package. */
 export class Receiver {
-  /** `{ event, isSigned }` of each message that came. */
+  /** `{ event, isSigned }` of each message that arrived. */
   received = [];
 
   constructor(sharedSecret) {
@@ -24,7 +24,7 @@ export class Receiver {
     return `http://127.0.0.1:${this.server.address().port}/events`;
   }
 
-  /** Resolves once all of these events have come, signed; fails for one that is not. */
+  /** Resolves once all of these events have arrived. Rejects if any message has no valid signature. */
   async has(events) {
     for (;;) {
       const unsigned = this.received.find(({ isSigned }) => !isSigned);

@@ -11,7 +11,7 @@ async function freePort() {
   return port;
 }
 
-/** A Redis of its own for the hosts that have one. */
+/** A Redis for the hosts that need one. */
 export class RedisServer {
   constructor(program, url) {
     this.program = program;

@@ -2,7 +2,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 const PAGE = join(import.meta.dirname, '../../../docs/testing.md');
-/** The samples of the page on testing, by the folders that the hosts' runners look for tests in. */
+/** The samples of the page on testing, by the folder in which the hosts' runners look for tests. */
 const FILES = {
   src: ['orders.service.ts', 'orders.service.spec.ts', 'matchers.spec.ts'],
   test: [
@@ -22,9 +22,9 @@ function sampleIn(page, name) {
 }
 
 /**
- * Copies the tests that the page shows into an application, as its reader would.
+ * Copies the tests that the page shows into an application, as a reader would.
  *
- * @param isVitest whether they need the import that the page names for vitest
+ * @param isVitest whether the tests need the import that the page names for vitest
  * @param without samples that do not suit the application
  */
 export async function copyTestingPage(folder, { isVitest = false, without = [] }) {

@@ -2,16 +2,16 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { command } from './command.mjs';
 
-/** Other versions of Node and of TypeScript, from the registry. */
+/** Other versions of Node and TypeScript, from the registry. */
 export class Tools {
   constructor(folder) {
     this.folder = folder;
     this.installed = new Map();
   }
 
-  /** Resolves to the path of the program of a version of Node such as `22`, the newest one of it. */
+  /** Resolves to the path of the newest Node of a version such as `22`. */
   async node(version) {
-    // Each of these packages contains the program for one platform.
+    // Each of these packages contains Node for one platform.
     const name = `node-${process.platform}-${process.arch}`;
     const program = join(await this.package(name, version), 'bin/node');
     const printed = await command([program, '--version'], { cwd: this.folder });
@@ -19,7 +19,7 @@ export class Tools {
     return program;
   }
 
-  /** Resolves to the path of a version's compiler. */
+  /** Resolves to the path of the compiler of a TypeScript version. */
   async typescript(version) {
     return join(await this.package('typescript', version), 'bin/tsc');
   }
@@ -29,7 +29,7 @@ export class Tools {
     return join(await this.package('pnpm', '10'), 'bin/pnpm.cjs');
   }
 
-  /** Resolves to the folder of a package, which is installed once. */
+  /** Resolves to the folder of a package. Each package is installed once. */
   package(name, version) {
     const id = `${name}@${version}`;
     const folder = this.installed.get(id) ?? this.install(name, version);

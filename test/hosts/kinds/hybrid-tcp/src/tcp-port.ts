@@ -1,2 +1,2 @@
-/** Where the shop's own microservice listens. */
+/** Port of the shop's own microservice. */
 export const TCP_PORT = 41_231;

@@ -5,7 +5,7 @@ import { MailsProcessor } from './mails.processor.js';
 import { OrdersController } from './orders.controller.js';
 import { OrdersService } from './orders.service.js';
 
-/** The queue of the analytics is on the Redis of the application's own queues, without being told. */
+/** The analytics queue uses the Redis of the application's own queues, without any configuration. */
 @Module({
   imports: [
     BullModule.forRoot({ connection: { url: process.env.QUEUE_URL } }),
