@@ -17,16 +17,16 @@ describe('the property of an audience', () => {
     ['VIPUsers', 'vip_users'],
     ['I ❤️ 1️⃣ tea', 'i_1_tea'],
     ['top 10', 'top_10'],
-  ])('is the snake_case form of its name: %s is %s', (name, trait) => {
+  ])('is the snake_case form of the audience’s name: %s becomes %s', (name, trait) => {
     expect(traitOf(name)).toBe(trait);
   });
 
-  it('is the same however the letters of the name are composed', () => {
+  it('does not depend on the Unicode normalization of the name', () => {
     expect(traitOf('Käufer'.normalize('NFD'))).toBe(traitOf('Käufer'.normalize('NFC')));
   });
 
   it.each(['', '!!!', ' ', '🚀', 'x'.repeat(201), 'a\0b', 'a\ud800', '\u0301'])(
-    'cannot be made of %j',
+    'cannot be derived from the name %j',
     (name) => {
       expect(() => traitOf(name)).toThrow(expect.objectContaining({ code: 'INVALID_AUDIENCE_NAME' }));
     },

@@ -1,18 +1,18 @@
 import { expect } from '@jest/globals';
 import type { QueuedCall } from './audiences-on.js';
 
-/** What an audience comes to after a step. */
+/** The expected outcome of a change to an audience. */
 export interface Change {
-  /** Who is to be in it then. */
+  /** The members that the audience must have after the change. */
   target: ReadonlySet<string>;
-  /** Of whom that is known only after the step: the others of a single add or remove are not looked at. */
+  /** Users whose membership the change checks. A single add or remove checks only its own user. */
   looksAt: ReadonlySet<string>;
 }
 
-/** An audience as a plain set, with all that receivers were ever told of it. */
+/** Models an audience as a plain set, together with everything that receivers were ever told about it. */
 export class AudienceModel {
   members: ReadonlySet<string> = new Set();
-  /** Users of whom a process that was killed may have said something, recorded or not. */
+  /** Users about whom a killed process may have sent a call, whether or not it recorded the change. */
   private readonly doubted = new Set<string>();
   private readonly told = new Map<string, boolean>();
 
@@ -36,7 +36,7 @@ export class AudienceModel {
     return this.doubted.size > 0;
   }
 
-  /** Who comes and who goes. */
+  /** Returns who joins, who leaves and who stays. */
   diff({ target }: Change): { added: string[]; removed: string[]; kept: string[] } {
     return {
       added: [...target].filter((userId) => !this.members.has(userId)),
@@ -45,7 +45,7 @@ export class AudienceModel {
     };
   }
 
-  /** Compares with what a change that was carried out has said and recorded. */
+  /** Checks what a completed change has sent and recorded. */
   done(change: Change, recorded: readonly string[], calls: readonly QueuedCall[]): void {
     expect(recorded).toEqual([...change.target].sort());
     const changed = this.changedBy(change);
@@ -59,7 +59,7 @@ export class AudienceModel {
     }
   }
 
-  /** Compares with what a change that was killed has said and recorded until then. */
+  /** Checks what a change had sent and recorded when its process was killed. */
   killed(change: Change, recorded: readonly string[], calls: readonly QueuedCall[]): void {
     const changed = this.changedBy(change);
     const heard = this.hear(change, calls);
@@ -67,7 +67,7 @@ export class AudienceModel {
     const now = new Set(recorded);
     const everybody = [...this.members, ...recorded];
     const moved = everybody.filter((userId) => this.members.has(userId) !== now.has(userId));
-    // Recorded once its call was in the queue, no earlier, and as it was said.
+    // A change is recorded only after its call is in the queue, and with the same outcome.
     expect(moved.filter((userId) => !heard.has(userId))).toEqual([]);
     expect(moved.filter((userId) => change.target.has(userId) !== now.has(userId))).toEqual([]);
     for (const userId of changed) this.doubted.add(userId);
@@ -79,7 +79,7 @@ export class AudienceModel {
     return [...added, ...removed];
   }
 
-  /** Takes note of calls, of which there is at most one about a user, and true; tells whom they are about. */
+  /** Records the calls, checks that each user has at most one and that it is true, and returns their users. */
   private hear({ target, looksAt }: Change, calls: readonly QueuedCall[]): Set<string> {
     const heard = new Set<string>();
     for (const { userId, traits } of calls) {

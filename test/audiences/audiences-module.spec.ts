@@ -16,7 +16,7 @@ function ids(count: number): string[] {
   return Array.from({ length: count }, (_, index) => `user-${index}`);
 }
 
-/** Whom requests are about, and the value of the trait `vip`. */
+/** Returns the user and the value of the trait `vip` of each request. */
 function userValues(requests: readonly ReceivedRequest[]): string[] {
   return requests
     .map((request) => messageIn(request))
@@ -27,7 +27,7 @@ function userValues(requests: readonly ReceivedRequest[]): string[] {
 describeServersOrEmbedded('an application with audiences', (backend) => {
   const stage = new Stage();
 
-  it('tells its webhooks who came and who went, also after a restart', async () => {
+  it('tells its webhooks who joined and who left, even after a restart', async () => {
     const receiver = await stage.receiver();
     const options = {
       connection: backend.connection,
@@ -58,7 +58,7 @@ describeServersOrEmbedded('an application with audiences', (backend) => {
     expect(requests).toHaveLength(4);
   });
 
-  it('records nothing while its tenant has no destination, which has to be looked up first', async () => {
+  it('records nothing while a look-up finds no enabled destination of the tenant', async () => {
     const receiver = await stage.receiver();
     const app = await stage.app({
       connection: backend.connection,
@@ -78,7 +78,7 @@ describeServersOrEmbedded('an application with audiences', (backend) => {
       () => audiences.remove('All', 'ann'),
       () => audiences.delete('All').then(() => false),
     ]) {
-      // What was known of the tenant is forgotten each time.
+      // Makes the process forget what it knows about the tenant, so that each change has to look it up.
       await destinations.enable(id);
       await destinations.disable(id);
       expect(await change()).toBe(false);
@@ -88,7 +88,7 @@ describeServersOrEmbedded('an application with audiences', (backend) => {
     expect((await receiver.received(2)).map((request) => messageIn(request).userId)).toEqual(['ann', 'bob']);
   });
 
-  it('records those users whose call a destination gets, where the tenant goes by the user', async () => {
+  it('adds only users whose call a destination gets, if the tenant depends on the user', async () => {
     const [acme, initech] = [await stage.receiver(), await stage.receiver()];
     const app = await stage.app({
       connection: backend.connection,
@@ -126,7 +126,7 @@ describe('the option `audiences`', () => {
   const stage = new Stage();
   const newConnection = quickConnections();
 
-  it('decides source and destinations, and where the state is kept', async () => {
+  it('sets the source, the destinations and the store of the state', async () => {
     const receiver = await stage.receiver();
     const store = new MemoryAudienceStore();
     const app = await stage.app({
@@ -154,7 +154,7 @@ describe('the option `audiences`', () => {
     expect(receiver.requests).toHaveLength(3);
   });
 
-  it('may have a store whose locks cannot be released: what was changed is told all the same', async () => {
+  it('accepts a store that fails to release its locks, and still reports the change as made', async () => {
     class KeepsLocks extends MemoryAudienceStore {
       override unlock(): never {
         throw new Error('The store is away');
@@ -191,7 +191,7 @@ describe('an audience in the embedded database', () => {
   const folders = new EmbeddedFolders();
   afterAll(() => folders.dispose());
 
-  it('does not grow by others coming and going', async () => {
+  it('does not keep growing while its members are replaced again and again', async () => {
     const pool = await openEmbeddedDatabase({ dataDir: await folders.copiedDataDir() });
     const store = new PostgresAudienceStore(pool);
     const hold = { trait: 'all', token: 'me' };

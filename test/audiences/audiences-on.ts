@@ -14,7 +14,7 @@ import type { BatchJobQueue, QueueBackend } from '../../src/queue/queue-backend.
 import type { TestConnection } from '../support/describe-backend.js';
 import { openBackend } from '../support/open-backend.js';
 
-/** Long enough for no test to see it end. */
+/** Longer than any test, in milliseconds. */
 const LONG = 600_000;
 const SOURCES = ['web', 'server'] as const;
 
@@ -28,24 +28,24 @@ export interface QueuedCall {
 export interface LifeOptions {
   /** Milliseconds after which the lock of a process that died is free. */
   lockDuration?: number;
-  /** Users in one step. */
+  /** Number of users in one step. */
   stepSize?: number;
   client?: Partial<AnalyticsClientOptions>;
-  /** The destination that the calls of a source go to. @default one for all */
+  /** Returns the destination for the calls of a source. @default one destination for all sources */
   destinationOf?: (source: string) => string;
-  /** Stands between the client and the queue. */
+  /** Wraps the sink between the client and the queue. */
   wrapSink?: (sink: JobSink) => JobSink;
   wrapStore?: (store: AudienceStore) => AudienceStore;
 }
 
-/** What a process has of the audiences. */
+/** The parts of one process that change audiences. */
 export interface Life {
   audiences: AudiencesService;
   deleted: DeletedMembers;
   client: AnalyticsClient;
 }
 
-/** Audiences on a real database, with a queue that nobody delivers from, so that it can be looked into. */
+/** Audiences on a real database. No worker takes jobs from their queue, so that tests can inspect it. */
 export class AudiencesOn {
   private readonly lives: Life[] = [];
 
@@ -56,7 +56,7 @@ export class AudiencesOn {
     private readonly read: Set<string>,
   ) {}
 
-  /** @param read the jobs that were looked at before; they are left out, and those looked at are added */
+  /** @param read ids of jobs that `calls` leaves out; `calls` adds the ids of the jobs that it returns */
   static async open(connection: TestConnection, read = new Set<string>()): Promise<AudiencesOn> {
     const backend = await openBackend(connection);
     const queue = backend.createQueue(0, {});
@@ -64,7 +64,7 @@ export class AudiencesOn {
     return new AudiencesOn(queue, backend, await createAudienceStore(backend.storage), read);
   }
 
-  /** A client and a service as a process would have them; several of them know nothing of each other. */
+  /** Creates a client and a service like those of one process, unaware of those that other calls create. */
   live(options: LifeOptions = {}): Life {
     const { wrapSink = (sink) => sink, wrapStore = (store) => store, lockDuration = 20_000 } = options;
     const { destinationOf = () => 'webhooks' } = options;
@@ -83,7 +83,7 @@ export class AudiencesOn {
       },
       {
         context: {},
-        // Far away: what is in the queue was brought there on purpose.
+        // Far away, so that calls get into the queue only when they are flushed explicitly.
         flushAt: 10_000,
         flushAfter: LONG,
         maxBufferedBytes: 64 * 1024 * 1024,
@@ -107,7 +107,7 @@ export class AudiencesOn {
     return life;
   }
 
-  /** The calls that got into the queue since the last look, in the order in which they did. */
+  /** Returns the calls that were queued since the last look, in the order in which they were queued. */
   async calls(): Promise<QueuedCall[]> {
     const jobs = await this.queue.getJobs(['waiting', 'prioritized'], 0, -1, true);
     const fresh = jobs.filter(({ id }) => id !== undefined && !this.read.has(id));

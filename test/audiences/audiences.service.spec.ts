@@ -5,12 +5,12 @@ import { deferred } from '../support/deferred.js';
 import { AudiencesOn, type Life, membersOf, type QueuedCall } from './audiences-on.js';
 import { bound } from './bound-store.js';
 
-/** The process itself. A spec has a copy of it, which hears no warnings. */
+/** The real `process`. Jest gives a spec a copy, which emits no warnings. */
 const realProcess = (Reflect.get(globalThis, Symbol.for('nestjs-analytics.tests.require')) as NodeJS.Require)(
   'node:process',
 ) as NodeJS.Process;
 
-/** Users in the one step that the service takes at a time. */
+/** Number of users that the service handles in one step. */
 const STEP = 1_000;
 
 function ids(count: number, prefix = 'user'): string[] {
@@ -23,7 +23,7 @@ function inOrder(calls: QueuedCall[]): [string, unknown][] {
     .sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
-/** The only member of an audience, who is read when `finish` is called. */
+/** Returns a single member of an audience, who is yielded only after `finish` is called. */
 function heldMembers(): { members: AsyncGenerator<string>; reached: Promise<void>; finish: () => void } {
   const reached = deferred();
   const held = deferred();
@@ -45,7 +45,7 @@ describeServersOrEmbedded('the audiences service', (backend) => {
   });
   afterEach(() => on.close());
 
-  it('sends true for every user at first, and then only who came and who went', async () => {
+  it('sends true for every user at first, and later only calls about users who joined or left', async () => {
     const { audiences } = life;
     expect(await audiences.sync('Big Spenders', ['ann', 'bob', 'ann'])).toEqual({
       added: 2,
@@ -68,7 +68,7 @@ describeServersOrEmbedded('the audiences service', (backend) => {
     expect(await membersOf(life, 'Big Spenders')).toEqual(['bob', 'cid']);
   });
 
-  it('adds and removes single users, and sends nothing for what is so already', async () => {
+  it('adds and removes single users, and sends nothing if nothing changes', async () => {
     const { audiences } = life;
     expect(await audiences.add('VIPs', 'ann')).toBe(true);
     expect(await audiences.add('VIPs', 'ann')).toBe(false);
@@ -81,7 +81,7 @@ describeServersOrEmbedded('the audiences service', (backend) => {
     ]);
   });
 
-  it('sends computed traits whose value changed, and null to those who lost theirs', async () => {
+  it('sends computed traits whose value changed, and null for users who lost theirs', async () => {
     const { audiences } = life;
     const first = new Map<string, unknown>([
       ['ann', 1],
@@ -118,7 +118,7 @@ describeServersOrEmbedded('the audiences service', (backend) => {
     expect(await membersOf(life, 'Lifetime Value')).toEqual(['ann', 'bob', 'cid', 'eve']);
   });
 
-  it('sends the value that a user was given with, also where one object serves them all', async () => {
+  it('sends the value as it was when its user was yielded, even if all users share one object', async () => {
     function* rows(): Generator<[string, unknown]> {
       const orders = { total: 0 };
       for (const userId of ['ann', 'bob']) {
@@ -133,7 +133,7 @@ describeServersOrEmbedded('the audiences service', (backend) => {
     ]);
   });
 
-  it('deletes an audience with a last call to each member, or without one', async () => {
+  it('deletes an audience with a last call about each member, or without calls', async () => {
     const { audiences } = life;
     const members = ids(STEP + 1);
     await audiences.sync('Told', members);
@@ -151,7 +151,7 @@ describeServersOrEmbedded('the audiences service', (backend) => {
     expect(await audiences.sync('Told', ['user-1'])).toEqual({ added: 1, removed: 0, unchanged: 0 });
   });
 
-  it('refuses a name whose property is another one’s', async () => {
+  it('refuses a name whose property belongs to another audience', async () => {
     const { audiences } = life;
     await audiences.sync('Big Spenders', ['ann']);
     const taken = { code: 'AUDIENCE_NAME_TAKEN', message: expect.stringContaining('"Big Spenders"') };
@@ -164,7 +164,7 @@ describeServersOrEmbedded('the audiences service', (backend) => {
     expect(await membersOf(life, 'Big Spenders')).toEqual(['ann']);
   });
 
-  it('reports its counts after each step, and has only one step in memory', async () => {
+  it('reports its counts after each step, and keeps only one step in memory', async () => {
     const { audiences } = life;
     await audiences.sync('All', ids(STEP + 10, 'old'));
     const progress: AudienceSyncResult[] = [];
@@ -189,7 +189,7 @@ describeServersOrEmbedded('the audiences service', (backend) => {
     expect(mostAhead).toBeLessThanOrEqual(STEP);
   });
 
-  it('ends with the error of an `onProgress` that fails, also later', async () => {
+  it('ends a sync with the error of an `onProgress` whose promise rejects', async () => {
     const away = new Error('the table of the jobs is away');
     const onProgress = (): Promise<void> => Promise.reject(away);
     const { audiences } = life;
@@ -198,7 +198,7 @@ describeServersOrEmbedded('the audiences service', (backend) => {
     expect(await audiences.sync('All', ids(STEP + 1))).toMatchObject({ added: 1, unchanged: STEP });
   });
 
-  it('records what was done when the members cannot be read to the end, and goes on from there', async () => {
+  it('records finished steps if the members cannot be read to the end, and continues from there', async () => {
     const { audiences } = life;
     await audiences.sync('All', ['old']);
     await on.calls();
@@ -215,7 +215,7 @@ describeServersOrEmbedded('the audiences service', (backend) => {
     ]);
   });
 
-  it('waits for another sync of the same audience, and is refused after `wait`', async () => {
+  it('waits for another sync of the same audience, and refuses the call after `wait`', async () => {
     const { members, reached, finish } = heldMembers();
     const first = life.audiences.sync('All', members);
     await reached;
@@ -231,7 +231,7 @@ describeServersOrEmbedded('the audiences service', (backend) => {
     expect(await membersOf(life, 'All')).toEqual(['bob']);
   });
 
-  it('has its syncs of one audience wait in line, without asking the database meanwhile', async () => {
+  it('lines up its syncs of one audience, and does not ask the database while they wait', async () => {
     const asked: string[] = [];
     const { audiences } = on.live({
       wrapStore: (store) => ({
@@ -257,11 +257,11 @@ describeServersOrEmbedded('the audiences service', (backend) => {
     expect(asked).toEqual(['all', 'all', 'all', 'all']);
     expect(await membersOf({ audiences }, 'All')).toEqual(['bob']);
     realProcess.off('warning', hear);
-    // Node takes more than ten that wait for the same signal for a leak.
+    // Node reports more than ten listeners of one signal as a leak.
     expect(warnings).not.toContain('MaxListenersExceededWarning');
   });
 
-  it('ends the syncs that wait for another one when the application shuts down', async () => {
+  it('ends syncs that wait for another sync when the application shuts down', async () => {
     const { audiences } = on.live();
     const { members, reached, finish } = heldMembers();
     const first = audiences.sync('All', members);
@@ -277,7 +277,7 @@ describeServersOrEmbedded('the audiences service', (backend) => {
     await stopped;
   });
 
-  it('lets single users in and out during a sync, and keeps them so', async () => {
+  it('keeps users whom another process adds during a sync', async () => {
     await life.audiences.sync('All', ['early', 'leaver']);
     const reached = deferred();
     const finish = deferred();
@@ -297,7 +297,7 @@ describeServersOrEmbedded('the audiences service', (backend) => {
     expect(await membersOf(life, 'All')).toEqual([...ids(STEP - 1), 'early', 'late'].sort());
   });
 
-  it('goes on when two processes add the same users at the same time', async () => {
+  it('sends one call about each user if two processes add the same users at the same time', async () => {
     const lives = [life, on.live()];
     const users = ids(10);
     const changes = await Promise.all(
@@ -307,7 +307,7 @@ describeServersOrEmbedded('the audiences service', (backend) => {
     expect(await on.calls()).toHaveLength(users.length);
   });
 
-  it('sends from the source and to the destinations that it is told', async () => {
+  it('sends calls from the given source to the given destinations', async () => {
     const { audiences } = life;
     await audiences.sync('All', ['ann'], { source: 'server' });
     await audiences.sync('All', ['ann'], { source: 'server', integrations: { Webhooks: true } });
@@ -317,7 +317,7 @@ describeServersOrEmbedded('the audiences service', (backend) => {
     });
   });
 
-  it('waits for room in the buffer, and leaves half of it to others', async () => {
+  it('waits for room in the buffer, and leaves about half of it to other calls', async () => {
     const maxBufferedBytes = 4_000;
     let mostWaiting = 0;
     const narrow = on.live({
@@ -341,7 +341,7 @@ describeServersOrEmbedded('the audiences service', (backend) => {
     expect(mostWaiting).toBeLessThan(maxBufferedBytes * 0.6);
   });
 
-  it('records nobody whose call was refused', async () => {
+  it('records no user whose call was refused', async () => {
     const failing = on.live({
       client: {
         beforeSend: () => {
@@ -362,7 +362,7 @@ describeServersOrEmbedded('the audiences service', (backend) => {
     expect(await life.audiences.add('All', 'ann')).toBe(true);
   });
 
-  it('goes on with a sync past calls that are refused, and ends it where none gets through', async () => {
+  it('continues a sync after refused calls, and ends it if every call is refused', async () => {
     let isAway = false;
     let seen = 0;
     const { audiences } = on.live({
@@ -387,7 +387,7 @@ describeServersOrEmbedded('the audiences service', (backend) => {
     expect(seen).toBe(100);
   });
 
-  it('goes on with a sync past a step whose few calls are all refused', async () => {
+  it('continues a sync after a small step whose calls are all refused', async () => {
     const { audiences } = on.live({ stepSize: 2 });
     const large = 'x'.repeat(40_000);
     const values = new Map<string, unknown>([['ann', large], ['bob', large], ['cid', 1]]); // prettier-ignore
@@ -395,7 +395,7 @@ describeServersOrEmbedded('the audiences service', (backend) => {
     expect(inOrder(await on.calls())).toEqual([['cid', 1]]);
   });
 
-  it('goes on with a sync past a step of values that are all too large', async () => {
+  it('continues a sync after a step whose values are all too large', async () => {
     const { audiences } = on.live({ stepSize: 150 });
     const values = new Map<string, unknown>(ids(150).map((userId) => [userId, 'x'.repeat(40_000)]));
     values.set('zoe', 1);
@@ -407,7 +407,7 @@ describeServersOrEmbedded('the audiences service', (backend) => {
     ['the same one', false],
     ['one after the other', true],
   ])(
-    'ends a sync where a store as of version 0.1.0 finds refused users again and again, %s',
+    'ends a sync if a store written for version 0.1.0 finds refused users again and again: %s',
     async (_, takesTurns) => {
       const unsettled = new Set<string>();
       let isAway = false;
@@ -445,7 +445,7 @@ describeServersOrEmbedded('the audiences service', (backend) => {
     },
   );
 
-  it('sends a large value to nobody, and all others once', async () => {
+  it('does not send a value that is too large, and sends all others once', async () => {
     const values = new Map<string, unknown>([['ann', 1], ['bob', 'x'.repeat(40_000)], ['cid', 2]]); // prettier-ignore
     const tooLarge = { code: 'MESSAGE_TOO_LARGE' };
     await expect(life.audiences.syncTrait('Score', values)).rejects.toMatchObject(tooLarge);
@@ -480,7 +480,7 @@ describeServersOrEmbedded('the audiences service', (backend) => {
     expect(await on.calls()).toEqual([]);
   });
 
-  it('lets blank ids go that version 0.1.0 has recorded, without a call', async () => {
+  it('removes blank ids that version 0.1.0 recorded, without a call', async () => {
     await life.audiences.add('All', 'ann');
     const hold = { trait: 'all', token: 'of 0.1.0' };
     await on.store.lock(hold.trait, 'change', hold.token, 10_000);
@@ -496,7 +496,7 @@ describeServersOrEmbedded('the audiences service', (backend) => {
     ]);
   });
 
-  it('stops a sync after its step when the application shuts down, and gives its lock free', async () => {
+  it('stops a sync after its current step when the application shuts down, and releases its lock', async () => {
     const { audiences } = life;
     let taken = 0;
     const sync = audiences.sync('All', ids(3 * STEP), {
@@ -513,7 +513,7 @@ describeServersOrEmbedded('the audiences service', (backend) => {
     expect(await next.sync('All', ids(3 * STEP), { wait: 0 })).toMatchObject({ added: 2 * STEP, removed: 1 });
   });
 
-  it('stops when its lock has expired, and says what to do', async () => {
+  it('ends a change with an error if the change has lost its lock', async () => {
     const lost = on.live({
       wrapStore: (store) => ({
         ...bound(store),

@@ -1,6 +1,6 @@
 import type { AudienceStore } from '../../src/options/audience-store.js';
 
-/** A store whose methods can be taken one by one. */
+/** Returns the store as a plain object, so that a test can spread it and replace single methods. */
 export function bound(store: AudienceStore): AudienceStore {
   return {
     register: (definition) => store.register(definition),

@@ -5,11 +5,11 @@ import { describeServersOrEmbedded } from '../support/describe-backend.js';
 import { quickConnections } from '../support/quick-connections.js';
 import { AudiencesOn, type Life, type LifeOptions, membersOf } from './audiences-on.js';
 
-/** A change that waits for the queue, which takes nothing until it is let. */
+/** A change that waits for the queue, which accepts nothing until the test allows it. */
 interface SlowChange extends Pick<Life, 'audiences' | 'deleted'> {
-  /** The change of the audience "VIP". */
+  /** Result of adding cid to the audience "VIP". */
   added: Promise<boolean>;
-  /** The queue takes calls from now on. */
+  /** Lets the queue accept calls from now on. */
   letQueue: () => void;
 }
 
@@ -21,7 +21,7 @@ describeServersOrEmbedded('an audience with a change that waits for the queue', 
   });
   afterEach(() => on.close());
 
-  /** Begins to add cid to the audience, which has ann in it. */
+  /** Begins to add cid to the audience, whose only member is ann. */
   async function slowChange(options: LifeOptions = {}): Promise<SlowChange> {
     await on.live().audiences.add('VIP', 'ann');
     await on.calls();
@@ -42,7 +42,7 @@ describeServersOrEmbedded('an audience with a change that waits for the queue', 
     return { audiences, deleted, added, letQueue: queue.resolve };
   }
 
-  it('refuses other changes after `wait`, in the same process as in another one, and never makes them', async () => {
+  it('refuses other changes after `wait`, in its own and in another process, and never makes them', async () => {
     const { audiences, added, letQueue } = await slowChange();
     const busy = { code: 'AUDIENCE_BUSY', audience: 'VIP', waited: 200 };
     const refused = [audiences, on.live().audiences].flatMap((each) => [
@@ -59,7 +59,7 @@ describeServersOrEmbedded('an audience with a change that waits for the queue', 
     expect(await membersOf({ audiences }, 'VIP')).toEqual(['ann', 'cid', 'eve']);
   });
 
-  it('makes those that still wait, in the order in which they were called', async () => {
+  it('makes changes that still wait, in the order of their calls', async () => {
     const { audiences, added, letQueue } = await slowChange();
     const dan = audiences.add('VIP', 'dan');
     const given = audiences.add('VIP', 'eve', { wait: 50 });
@@ -71,9 +71,9 @@ describeServersOrEmbedded('an audience with a change that waits for the queue', 
     expect((await on.calls()).map(({ userId }) => userId)).toEqual(['cid', 'dan', 'fay']);
   });
 
-  it('ends a sync and an erasure whose step waits for too long, and both work once it is over', async () => {
+  it('ends a sync and an erasure whose step waits too long; both succeed after the change', async () => {
     const { audiences, deleted, added, letQueue } = await slowChange({ lockDuration: 1_000 });
-    // A machine that stands still may lose the lock.
+    // If the machine stalls, the change may lose its lock.
     const over = Promise.allSettled([added]);
     const ann = { userId: 'ann', sources: ['web'] };
     const busy = { code: 'AUDIENCE_BUSY' };

@@ -11,10 +11,10 @@ import { membersOf } from './audiences-on.js';
 const A = { name: 'a', writeKey: 'wk_a' };
 const B = { name: 'b', writeKey: 'wk_b' };
 
-describeServersOrEmbedded('the reach of a deletion', (backend) => {
+describeServersOrEmbedded('the deletion of a user', (backend) => {
   const stage = new Stage();
 
-  /** @param answer of the receiver that everything goes to */
+  /** @param answer status code of the receiver that gets everything */
   async function start(sources: AppOptions['sources'], answer = 200): Promise<AnalyticsApp> {
     return stage.app({
       connection: backend.connection,
@@ -24,12 +24,12 @@ describeServersOrEmbedded('the reach of a deletion', (backend) => {
     });
   }
 
-  /** Deletes a user, and waits until that is carried out. */
+  /** Deletes a user, and waits until the deletion is carried out. */
   async function deleted(app: AnalyticsApp, userId: string, call: () => unknown): Promise<void> {
     const { storage } = app.context.get<QueueBackend>(QUEUE_BACKEND);
     const store = await createDeletionStore(storage);
     const audiences = app.context.get(AudiencesService);
-    // Each of these deletions reaches this one, so that it tells when the deletion is stored.
+    // Each deletion of these tests covers this audience: when it is empty, the deletion is stored.
     await audiences.sync('zz', [userId], { source: 'a' });
     call();
     await until(async () => (await membersOf({ audiences }, 'zz')).length === 0 || undefined);
@@ -40,7 +40,7 @@ describeServersOrEmbedded('the reach of a deletion', (backend) => {
     ['is disabled', [A, { ...B, enabled: false }]],
     ['has another name', [A, { ...B, name: 'renamed' }]],
     ['is gone', [A]],
-  ])('is every audience where none is named, also of a source that %s since', async (_, later) => {
+  ])('covers every audience if no source is named, even one whose source %s by now', async (_, later) => {
     const before = await start([A, B]);
     await before.context.get(AudiencesService).sync('vip', ['u1', 'u2'], { source: 'b' });
     await before.close();
@@ -50,7 +50,7 @@ describeServersOrEmbedded('the reach of a deletion', (backend) => {
     expect(await membersOf({ audiences: app.context.get(AudiencesService) }, 'vip')).toEqual(['u2']);
   });
 
-  it('is every audience of the tenant’s where only that is named, also of a source that is disabled', async () => {
+  it('covers every audience of the tenant if it names only the tenant, even of a disabled source', async () => {
     const acme = { ...A, tenant: 'acme' };
     const ofAcme = { ...B, tenant: 'acme' };
     const ofGlobex = { name: 'c', writeKey: 'wk_c', tenant: 'globex' };
@@ -67,7 +67,7 @@ describeServersOrEmbedded('the reach of a deletion', (backend) => {
     expect(await membersOf(left, 'others')).toEqual(['u1', 'u2']);
   });
 
-  it('is an audience that any of its calls came for from the source that is named, whatever came since', async () => {
+  it('covers each audience that has had a call from the named source, whatever calls came later', async () => {
     const app = await start([A, B, { name: 'c', writeKey: 'wk_c' }]);
     const audiences = app.context.get(AudiencesService);
     for (const source of ['a', 'b', 'a', 'b']) await audiences.add('vip', `of ${source}`, { source });
@@ -86,7 +86,7 @@ describeServersOrEmbedded('the reach of a deletion', (backend) => {
     ]);
   });
 
-  it('is the messages of every tenant where none is named, also where each source has its own', async () => {
+  it('covers the messages of every tenant if it names none, even if each source has its own tenant', async () => {
     const app = await start([{ ...A, tenant: 'acme' }, { ...B, tenant: 'globex' }], 404); // prettier-ignore
     const { analytics } = app;
     const messageIds = [

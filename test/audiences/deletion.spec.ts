@@ -18,17 +18,17 @@ import { quickConnections } from '../support/quick-connections.js';
 
 const newConnection = quickConnections();
 
-/** The users whose deletion is not carried out yet. */
+/** Returns the users whose deletion is not carried out yet. */
 async function undoneIn(app: AnalyticsApp): Promise<string[]> {
   const store = await createDeletionStore(app.context.get<QueueBackend>(QUEUE_BACKEND).storage);
   const tasks = (await store.pending(1_000)).flatMap(({ task }) => task.split('\n'));
   return tasks.flatMap((task) => deletedUser(task).map(({ userId }) => userId)).sort();
 }
 
-describeServersOrEmbedded('a deleted user', (backend) => {
+describeServersOrEmbedded('a user of audiences', (backend) => {
   const stage = new Stage();
 
-  it('is removed from audiences and computed traits of the sources concerned, without a call', async () => {
+  it('is removed from audiences and computed traits of a deletion’s sources, without an identify call', async () => {
     const receiver = await stage.receiver();
     const app = await stage.app({
       connection: backend.connection,
@@ -63,7 +63,7 @@ describeServersOrEmbedded('a deleted user', (backend) => {
     );
   });
 
-  it('is removed from all other audiences while one is busy, and from that one once it is free', async () => {
+  it('is removed by a deletion from other audiences while one is busy, and from that one when it is free', async () => {
     const { store } = await stage.add(AudiencesOn.open(backend.connection));
     const begun = deferred();
     const finish = deferred();
@@ -73,7 +73,7 @@ describeServersOrEmbedded('a deleted user', (backend) => {
       audiences: {
         store: {
           ...bound(store),
-          // The busy one comes first.
+          // The busy audience comes first.
           list: async () => (await store.list()).sort((a, b) => (a.trait < b.trait ? -1 : 1)),
           settle: async (hold, userIds) => {
             if (userIds.includes('cid')) {
@@ -101,7 +101,7 @@ describeServersOrEmbedded('a deleted user', (backend) => {
     expect(await membersOf({ audiences }, 'Busy')).toEqual(['bob', 'cid']);
   });
 
-  it('is told of nothing while no destination is enabled, and of all once one is', async () => {
+  it('is neither added nor removed while no destination takes the call', async () => {
     const receiver = await stage.receiver();
     const { connection } = backend;
     const disabled = await stage.app({ connection, webhooks: webhooksTo(receiver), enabled: false });
@@ -126,7 +126,7 @@ describeServersOrEmbedded('a deleted user', (backend) => {
 describe('a deleted user of an audience that cannot be changed', () => {
   const stage = new Stage();
 
-  /** @param breaks what happens instead, if anything, when the user is removed from the audience `Broken` */
+  /** @param breaks replaces the removal of users from the audience `Broken` unless it returns `undefined` */
   async function brokenApp(breaks: () => Promise<never> | undefined): Promise<AnalyticsApp> {
     const { store } = await stage.add(AudiencesOn.open(await newConnection()));
     return stage.app({
@@ -136,7 +136,7 @@ describe('a deleted user of an audience that cannot be changed', () => {
       audiences: {
         store: {
           ...bound(store),
-          // The broken one comes first.
+          // The broken audience comes first.
           list: async () => (await store.list()).sort((a, b) => (a.trait < b.trait ? -1 : 1)),
           withdraw: (hold, userIds) =>
             (hold.trait === 'broken' ? breaks() : undefined) ?? store.withdraw(hold, userIds),
@@ -146,7 +146,7 @@ describe('a deleted user of an audience that cannot be changed', () => {
     });
   }
 
-  it('is removed from the others, and from that one once it can', async () => {
+  it('is removed from the other audiences, and from this one as soon as it can be changed', async () => {
     let isBroken = true;
     const app = await brokenApp(() => (isBroken ? Promise.reject(new Error('a bad row')) : undefined));
     const audiences = app.context.get(AudiencesService);
@@ -158,7 +158,7 @@ describe('a deleted user of an audience that cannot be changed', () => {
     await until(async () => (await membersOf({ audiences }, 'Broken')).join() === 'bob' || undefined);
   });
 
-  it('is the only one whose deletion is repeated', async () => {
+  it('is the only user whose deletion is repeated', async () => {
     const app = await brokenApp(() => Promise.reject(new Error('a bad row')));
     await app.context.get(AudiencesService).sync('Broken', ['ann', 'bob'], { source: 'web' });
     app.analytics.delete({ userId: 'ann' });
@@ -170,7 +170,7 @@ describe('a deleted user of an audience that cannot be changed', () => {
   it.each([
     ['fails', () => Promise.reject(new Error('a bad row'))],
     ['hangs', () => new Promise<never>(() => undefined)],
-  ])('does not hold up the end of the application while its change %s', async (_, change) => {
+  ])('does not delay the shutdown of the application while the change %s', async (_, change) => {
     const tried = deferred();
     const app = await brokenApp(() => {
       tried.resolve();
@@ -218,7 +218,7 @@ describe('a deleted user of audiences that change slowly', () => {
 describe('the deletion of a user by a tenant', () => {
   const stage = new Stage();
 
-  /** Waits until a deletion is carried out, which is known by an audience that loses the user. */
+  /** Waits until the audience has lost the user and no deletion is pending. */
   async function carriedOut(
     app: AnalyticsApp,
     audiences: AudiencesService,
@@ -229,7 +229,7 @@ describe('the deletion of a user by a tenant', () => {
     await until(async () => (await undoneIn(app)).length === 0 || undefined);
   }
 
-  it('leaves the user of the same id in the audiences of others and of nobody', async () => {
+  it('leaves users with the same id in audiences of other tenants and of none', async () => {
     const app = await stage.app({
       connection: await newConnection(),
       sources: [
@@ -258,7 +258,7 @@ describe('the deletion of a user by a tenant', () => {
     expect(await membersOf({ audiences }, 'Everybody')).toEqual(['2']);
   });
 
-  it('reaches those whose calls about the user are its own by the function of the application', async () => {
+  it('covers audiences if `destinations.tenant` assigns their calls about the user to the tenant', async () => {
     const tenants = new Map([['1', 'acme'], ['2', 'globex']]); // prettier-ignore
     const app = await stage.app({
       connection: await newConnection(),
@@ -274,7 +274,7 @@ describe('the deletion of a user by a tenant', () => {
     expect(await membersOf({ audiences }, 'All')).toEqual(['2']);
   });
 
-  it('is repeated while that function throws, for members alone, and holds up no others', async () => {
+  it('is repeated while `destinations.tenant` throws, for members only, and delays no other deletion', async () => {
     let isAway = false;
     const app = await stage.app({
       connection: await newConnection(),
@@ -307,7 +307,7 @@ describe('the deletion of a user by a tenant', () => {
     expect(line).not.toContain('a secret');
     expect(await undoneIn(app)).toEqual(['1', '2']);
     expect(await membersOf({ audiences }, 'Visitors')).toEqual([]);
-    // One of its sources is bound to the tenant.
+    // One source of this audience is bound to the tenant.
     expect(await membersOf({ audiences }, 'Buyers')).toEqual(['4']);
     expect(await membersOf({ audiences }, 'All')).toEqual(['1', '2']);
     isAway = false;
@@ -315,7 +315,7 @@ describe('the deletion of a user by a tenant', () => {
     expect(await membersOf({ audiences }, 'All')).toEqual(['2']);
   });
 
-  it('is one for all where an older version has stored it', async () => {
+  it('covers all tenants if an older version stored it without a tenant', async () => {
     const app = await stage.app({
       connection: await newConnection(),
       sources: [{ name: 'acme', writeKey: 'wk_1', tenant: 'acme' }],
@@ -326,17 +326,17 @@ describe('the deletion of a user by a tenant', () => {
     const store = await createDeletionStore(app.context.get<QueueBackend>(QUEUE_BACKEND).storage);
     const task = JSON.stringify({ userId: '1', sources: ['acme'] });
     await store.add([{ key: userKey('1'), at: Date.now(), task }]);
-    // Whatever is deleted next has the others carried out as well.
+    // The next deletion makes the process carry out the stored deletion as well.
     app.analytics.tenant('globex').delete({ userId: '3' });
     await carriedOut(app, audiences, 'Visitors');
     expect(await membersOf({ audiences }, 'Visitors')).toEqual(['2']);
   });
 });
 
-describeServers('a user whom two processes delete', (backend) => {
+describeServers('a user whom two processes delete at the same time', (backend) => {
   const stage = new Stage();
 
-  it('at once is removed from the audiences of the sources of both', async () => {
+  it('is removed from the audiences of both sources', async () => {
     const options = {
       connection: backend.connection,
       sources: ['web', 'jobs'].map((name) => ({ name, writeKey: name })),
@@ -373,7 +373,7 @@ describe('the audiences service', () => {
     await expect(membersOf({ audiences }, 'All')).rejects.toMatchObject(closed);
   });
 
-  it('lets the process end whose sync waits for members that do not come', async () => {
+  it('lets the process end while a sync waits for members that never come', async () => {
     const script = new URL('./children/endless-sync.ts', import.meta.url);
     const child = await GuardedChild.startScript(script, [JSON.stringify(await newConnection())]);
     await child.waitFor(/closed/);

@@ -6,8 +6,8 @@ import { AudiencesOn, membersOf } from './audiences-on.js';
 
 const USERS = Array.from({ length: 10_000 }, (_, index) => `user-${index}`);
 /**
- * Turns of the event loop a second, at least. A pause every 10 ms makes about 100; without pauses, timers wait
- * for seconds. The benchmark has the bound of a single stall, for a machine with nothing else to do.
+ * Minimum number of event-loop turns per second. A pause every 10 ms makes about 100; without pauses, timers wait
+ * for seconds. The benchmark has the bound of a single stall, on an otherwise idle machine.
  */
 const LEAST = 10;
 
@@ -17,7 +17,7 @@ function* repeated<T>(value: T): Generator<T, void> {
   for (let n = 0; n < REPETITIONS; n++) yield value;
 }
 
-/** It never waits, so that awaiting it gives nobody else a turn. */
+/** Never waits between values, so that awaiting them does not let timers fire. */
 async function* repeatedLater<T>(value: T): AsyncGenerator<T, void> {
   for (let n = 0; n < REPETITIONS; n++) yield Promise.resolve(value);
 }
@@ -44,7 +44,7 @@ describeBackend('an audience of many users', (backend) => {
     expect(tooFew(turns)).toEqual([]);
   }, 120_000);
 
-  it('lets timers fire while new users are told, and while those who left are', async () => {
+  it('lets timers fire while calls are made about users who joined, and about users who left', async () => {
     const { audiences } = on.live();
     const turns = {
       joined: await turnsPerSecond(() => audiences.sync('Other', USERS.slice(0, 2_000))),
@@ -83,7 +83,7 @@ describe('the users of an audience', () => {
   }, 120_000);
 });
 
-/** With an audience of all users. */
+/** Opens audiences, one of which has all users as members. */
 async function openWithUsers(connection: TestConnection): Promise<AudiencesOn> {
   const on = await AudiencesOn.open(connection);
   const hold = { trait: 'all', token: 'me' };

@@ -6,7 +6,7 @@ import { AudiencesOn, type Life, membersOf } from './audiences-on.js';
 import { Mortal } from './mortal.js';
 
 const USERS = ['ann', 'bob', 'cid', 'dan', '🚀'];
-/** Small, so that a handful of users are many steps. */
+/** Small, so that a handful of users takes several steps. */
 const STEP_SIZE = 2;
 const RUNS = { embedded: 12, Redis: 40, PostgreSQL: 12 };
 
@@ -21,7 +21,7 @@ const death = fc.oneof(
     at: fc.integer({ min: 1, max: 24 }),
     isDone: fc.boolean(),
   }),
-  // The moments between what is said and what is recorded.
+  // Deaths between a call and its record.
   fc.record({
     of: fc.constantFrom('queue' as const, 'settle' as const),
     at: fc.integer({ min: 1, max: 2 }),
@@ -30,7 +30,7 @@ const death = fc.oneof(
 );
 const kill = fc.option(death, { freq: 2 });
 const chanceSteps = fc.array(fc.record({ command, kill }), { maxLength: 5 });
-/** No command makes fewer uses than these, so that each run has a kill at least. */
+/** Every command uses the store and the queue at least this often, so that each run has at least one kill. */
 const certainDeath = fc.record({
   of: fc.constant('anything' as const),
   at: fc.integer({ min: 1, max: 3 }),
@@ -65,7 +65,7 @@ describeServersOrEmbedded('audiences', (backend) => {
     expect(kills).toBeGreaterThanOrEqual(RUNS[backend.name]);
   });
 
-  it('says exactly the changes of random syncs, adds and removes, whoever is killed in the middle of one', async () => {
+  it('send exactly the changes of random syncs, adds and removes, even if processes are killed amid them', async () => {
     let run = 0;
     await fc.assert(
       fc.asyncProperty(steps, async (sequence) => {

@@ -7,10 +7,10 @@ import { Stage } from '../support/stage.js';
 import { until } from '../support/until.js';
 import { membersOf } from './audiences-on.js';
 
-/** Messages that may wait for a destination. */
+/** Number of messages that may wait for a destination. */
 const LIMIT = 2;
 
-/** Whom the calls were about that a receiver got, and the value of the trait `vip`. */
+/** Returns the user and the value of the trait `vip` of each identify call that a receiver got. */
 function told({ requests }: Receiver): string[] {
   return requests
     .map((request) => messageIn(request))
@@ -27,9 +27,9 @@ describeServersOrEmbedded('an audience with users whose calls are refused', (bac
     initech: Receiver;
     acme: Receiver;
     settled: () => Promise<void>;
-    /** The destination of acme has as many messages that wait as it may have. */
+    /** Queues messages for the destination of acme until it is full. */
     fill: () => Promise<void>;
-    /** The destination of acme takes messages again. */
+    /** Waits until the destination of acme takes messages again. */
     drain: () => Promise<void>;
   }
 
@@ -78,7 +78,7 @@ describeServersOrEmbedded('an audience with users whose calls are refused', (bac
     };
   }
 
-  it('has the calls of all others made once, and theirs when they are taken', async () => {
+  it('sends the calls about all other users once, and the refused calls when they are accepted', async () => {
     const { audiences, initech, acme, fill, drain } = await scene();
     await fill();
     const users = ['ann@initech', 'eve@acme', 'bob@initech'];
@@ -98,7 +98,7 @@ describeServersOrEmbedded('an audience with users whose calls are refused', (bac
     expect(told(acme)).toEqual(['eve@acme true']);
   });
 
-  it('lets all others go, and those when their calls are taken', async () => {
+  it('removes all other users, and these users when their calls are accepted', async () => {
     const { audiences, initech, settled, fill, drain } = await scene();
     const users = ['ann@initech', 'eve@acme', 'fay@acme'];
     await audiences.sync('VIP', users);
@@ -120,7 +120,7 @@ describeServersOrEmbedded('an audience with users whose calls are refused', (bac
     ]);
   });
 
-  it('has the calls of all others made where the tenant of one is not known', async () => {
+  it('sends the calls about all other users if the tenant of one user is not known', async () => {
     const { audiences, initech } = await scene();
     const users = ['ann@initech', 'eve@nobody', 'bob@initech'];
     for (let run = 0; run < 2; run++) {

@@ -7,7 +7,7 @@ import { bound } from './bound-store.js';
 /** The source whose calls the queue takes late, in a partition of their own. */
 const LATE = 'server';
 
-/** Two changes make their calls in the same turn, right after the store has answered both. */
+/** Makes two changes send their calls in the same turn, right after the store has answered both. */
 function inOneTurn(): Pick<LifeOptions, 'wrapStore'> {
   const both = deferred();
   let offers = 0;
@@ -24,7 +24,7 @@ function inOneTurn(): Pick<LifeOptions, 'wrapStore'> {
   };
 }
 
-/** The queue takes the calls of one source only once a promise resolves. */
+/** Holds back the calls of the source `LATE` until a promise resolves. */
 function lateUntil(promise: Promise<void>, onTaken: () => void): Pick<LifeOptions, 'wrapSink'> {
   return {
     wrapSink: (sink) => ({
@@ -47,7 +47,7 @@ describeServersOrEmbedded('changes of two audiences whose calls are made in the 
   });
   afterEach(() => on.close());
 
-  it('end without waiting for calls of the other one', async () => {
+  it('end without waiting for each other’s calls', async () => {
     const late = deferred();
     const { audiences } = on.live({
       destinationOf: (source) => source,
@@ -61,7 +61,7 @@ describeServersOrEmbedded('changes of two audiences whose calls are made in the 
     expect(await second).toBe(true);
   });
 
-  it('record nobody before the queue has the own call', async () => {
+  it('record no user before the queue has the call about that user', async () => {
     const late = deferred();
     const order: string[] = [];
     const { audiences } = on.live({

@@ -8,7 +8,7 @@ import type { Receiver } from '../support/receiver.js';
 import { Stage } from '../support/stage.js';
 import { membersOf } from './audiences-on.js';
 
-/** Longer than a tenant is waited for that cannot be looked up, and shorter than a lock is held, in milliseconds. */
+/** Longer than the wait for a tenant's look-up, and shorter than a lock is held, in milliseconds. */
 const OUTAGE = 4_000;
 
 describeServers('an audience whose tenants are looked up in the database of the queue', (backend) => {
@@ -57,7 +57,7 @@ describeServers('an audience whose tenants are looked up in the database of the 
     return requests.map((request) => messageIn(request).userId).sort();
   }
 
-  it('is synced when the server answers again that stood still', async () => {
+  it('is synced when the server, which stood still, answers again', async () => {
     const { audiences, receiver, beforeEve } = await scene();
     const away = new Promise<void>((resolve) => {
       beforeEve(() => {
@@ -74,7 +74,7 @@ describeServers('an audience whose tenants are looked up in the database of the 
     expect(told(receiver)).toEqual([...users].sort());
   });
 
-  it('is synced when the server is back that was away', async () => {
+  it('is synced when the server, which was killed, is back', async () => {
     const { app, audiences, receiver, beforeEve } = await scene();
     beforeEve(() => {
       backend.server.pause();
@@ -89,7 +89,7 @@ describeServers('an audience whose tenants are looked up in the database of the 
     expect(told(receiver)).toEqual([...users].sort());
   });
 
-  it('takes the first change when the server answers again, and refuses others in time', async () => {
+  it('accepts the first change when the server answers again, and refuses the second after `wait`', async () => {
     const { audiences, beforeEve } = await scene();
     beforeEve(() => {
       backend.server.pause();

@@ -2,19 +2,19 @@ import type { AudienceStore } from '../../src/options/audience-store.js';
 import type { JobSink } from '../../src/client/sender.js';
 import type { LifeOptions } from './audiences-on.js';
 
-/** When a life ends. */
+/** The moment at which a simulated process dies. */
 export interface Death {
-  /** What is counted: uses of the queue, of one of the store's methods, or of all. */
+  /** Which uses are counted: those of the queue, those of the store's `settle`, or all. */
   of: 'queue' | 'settle' | 'anything';
-  /** The use that is its last. */
+  /** Number of the last use. */
   at: number;
-  /** Whether the last one is done and only its answer is lost. */
+  /** Whether the last use is carried out, so that only its answer is lost. */
   isDone: boolean;
 }
 
-/** Ends a life in the middle of what it does, as a kill would: nothing comes through any more. */
+/** Ends a simulated process in the middle of its work, as a kill would: after that, nothing gets through. */
 export class Mortal {
-  /** Resolves at its end. */
+  /** Resolves when the process dies. */
   readonly died: Promise<void>;
   isDead = false;
   private readonly locks: (() => Promise<unknown>)[] = [];
@@ -51,7 +51,7 @@ export class Mortal {
     };
   }
 
-  /** What time would do: the locks that it held are free. */
+  /** Releases the locks that the process held, as their expiry would. */
   async expire(): Promise<void> {
     for (const unlock of this.locks) await unlock();
   }

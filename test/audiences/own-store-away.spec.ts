@@ -8,17 +8,17 @@ import type { Receiver } from '../support/receiver.js';
 import { Stage } from '../support/stage.js';
 import { membersOf } from './audiences-on.js';
 
-/** Longer than a tenant is waited for that cannot be looked up, in milliseconds. */
+/** Longer than the wait for a tenant's look-up, in milliseconds. */
 const OUTAGE = 4_000;
-/** More than are looked up at once, even where look-ups take long. */
+/** More tenants than are looked up at once, even if look-ups take long. */
 const STUCK = 60;
 
-/** Tables of the application. The one hangs that holds the destinations of the tenants `h1`, `h2` and so on. */
+/** Tables of the application. The table with the destinations of the tenants `h1`, `h2` and so on hangs. */
 class ShardedTables implements DestinationStore {
   readonly rows: DestinationRecord[] = [];
-  /** Nobody is answered. */
+  /** Whether look-ups of tenants fail. */
   isAway = false;
-  /** How long each answer takes, in milliseconds. */
+  /** Delay of each answer, in milliseconds. */
   delay = 0;
 
   async findByTenant(tenant: string | undefined): Promise<DestinationRecord[]> {
@@ -64,7 +64,7 @@ describeAnyServer('an audience whose tenants are looked up in a store of the app
     return (await receiver.received(count)).map((request) => messageIn(request).userId).sort();
   }
 
-  it('is synced when the store is back that answered nobody', async () => {
+  it('is synced when the store answers again', async () => {
     const { audiences, table, receiver } = await scene();
     table.isAway = true;
     const synced = expect(audiences.sync('VIP', ['ann@acme', 'eve@initech'])).resolves.toMatchObject({
@@ -76,7 +76,7 @@ describeAnyServer('an audience whose tenants are looked up in a store of the app
     expect(await told(receiver, 2)).toEqual(['ann@acme', 'eve@initech']);
   }, 60_000);
 
-  it('takes a single change when the store is back', async () => {
+  it('accepts a single change when the store answers again', async () => {
     const { audiences, table } = await scene();
     table.isAway = true;
     const added = expect(audiences.add('VIP', 'ann@acme')).resolves.toBe(true);
@@ -85,7 +85,7 @@ describeAnyServer('an audience whose tenants are looked up in a store of the app
     await added;
   }, 60_000);
 
-  it('takes single changes one after the other whose look-up took longer than `wait`', async () => {
+  it('accepts single changes one after the other, even if each look-up takes longer than `wait`', async () => {
     const { audiences, table } = await scene();
     table.delay = 1_200;
     const users = Array.from({ length: 10 }, (_, n) => `user-${n}@acme`);
@@ -93,7 +93,7 @@ describeAnyServer('an audience whose tenants are looked up in a store of the app
     expect(await Promise.all(added)).toEqual(users.map(() => true));
   });
 
-  it('is synced for those who can be looked up behind many who cannot', async () => {
+  it('is synced for a user whose tenant can be looked up, behind many whose tenants cannot', async () => {
     const { audiences, receiver } = await scene();
     const stuck = Array.from({ length: STUCK }, (_, n) => `eve@h${n + 1}`);
     await expect(audiences.sync('VIP', [...stuck, 'ann@acme'])).rejects.toMatchObject({
@@ -104,7 +104,7 @@ describeAnyServer('an audience whose tenants are looked up in a store of the app
     expect(await membersOf({ audiences }, 'VIP')).toEqual(['ann@acme']);
   }, 60_000);
 
-  it('is synced without those who cannot be looked up where each answer takes long', async () => {
+  it('is synced without users whose tenant cannot be looked up, even if each answer takes long', async () => {
     const { audiences, table, receiver } = await scene();
     table.delay = 700;
     await expect(audiences.sync('VIP', ['eve@h1', 'ann@acme'])).rejects.toMatchObject({

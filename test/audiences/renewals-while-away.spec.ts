@@ -6,9 +6,9 @@ import { describeRedis } from '../support/describe-backend.js';
 import { RedisServer } from '../support/redis-server.js';
 import { AudiencesOn } from './audiences-on.js';
 
-/** After how long a lock is lost that cannot be renewed, in milliseconds. It is renewed three times in that time. */
+/** Milliseconds after which an unrenewed lock is lost. Its holder renews it three times in that time. */
 const LOCK_DURATION = 600;
-/** How long the outage lasts at least, in renewals. */
+/** Minimum length of the outage, in renewals. */
 const RENEWALS = 20;
 
 describeRedis('a Redis that goes away while an audience is changed', () => {
@@ -19,7 +19,7 @@ describeRedis('a Redis that goes away while an audience is changed', () => {
   });
   afterAll(() => server.dispose());
 
-  it('is not asked again and again, when it is back, for a lock that was lost meanwhile', async () => {
+  it('gets no backlog of renewals for the lost lock when it is back', async () => {
     const on = await AudiencesOn.open(server.url());
     const begun = deferred();
     const queue = deferred();
@@ -39,7 +39,7 @@ describeRedis('a Redis that goes away while an audience is changed', () => {
     for (let n = 0; n < RENEWALS; n++) await pause(LOCK_DURATION / 3);
 
     await server.start();
-    // Commands that waited come before this one.
+    // Commands that waited are sent before this one.
     await on.store.list();
     expect(await scriptsRun()).toBeLessThan(RENEWALS / 2);
     queue.resolve();
@@ -47,7 +47,7 @@ describeRedis('a Redis that goes away while an audience is changed', () => {
     await on.close();
   });
 
-  /** Scripts that the server has run since it was started. */
+  /** Returns the number of scripts that the server has run since its start. */
   async function scriptsRun(): Promise<number> {
     const redis = new Redis(server.url());
     const stats = await redis.info('commandstats');

@@ -12,10 +12,10 @@ import { membersOf } from './audiences-on.js';
 
 const REFUSED = { code: 'MESSAGE_REFUSED' };
 
-/** Users that a sync takes at a time. */
+/** Number of users in one step of a sync. */
 const STEP = 1_000;
 
-/** Whom requests are about, and the value of the trait `vip`. */
+/** Returns the user and the value of the trait `vip` of each request. */
 function told(requests: readonly ReceivedRequest[]): string[] {
   return requests
     .map((request) => messageIn(request))
@@ -55,7 +55,7 @@ describeServersOrEmbedded('an audience with users of a tenant that cannot be loo
     return { app, audiences: app.context.get(AudiencesService), table, acme, damaged };
   }
 
-  it('takes changes of others at once, and refuses those of its own', async () => {
+  it('accepts changes for users of other tenants at once, and refuses those for users of this tenant', async () => {
     const { app, audiences, acme } = await scene();
     const refused = Promise.all([
       expect(audiences.add('VIP', 'eve@damaged')).rejects.toMatchObject(REFUSED),
@@ -68,7 +68,7 @@ describeServersOrEmbedded('an audience with users of a tenant that cannot be loo
     expect(await membersOf({ audiences }, 'VIP')).toEqual(['ann@acme']);
   });
 
-  it('is synced for all others, and for its own when it can be looked up', async () => {
+  it('is synced for users of other tenants, and for users of this tenant when it can be looked up', async () => {
     const { app, audiences, table, acme, damaged } = await scene();
     const users = ['eve@damaged', 'ann@acme'];
     await expect(audiences.sync('VIP', users)).rejects.toMatchObject(REFUSED);
@@ -82,7 +82,7 @@ describeServersOrEmbedded('an audience with users of a tenant that cannot be loo
     expect(acme.requests).toHaveLength(1);
   });
 
-  it('is synced for users of its own from the step on before which it could be looked up again', async () => {
+  it('is synced for users of this tenant from the step after which it can be looked up again', async () => {
     const { app, audiences, table, damaged } = await scene();
     const repaired = deferred();
     async function* users(): AsyncGenerator<string> {
@@ -104,14 +104,14 @@ describeServersOrEmbedded('an audience with users of a tenant that cannot be loo
     expect(await membersOf({ audiences }, 'VIP')).toEqual(['fay@damaged']);
   });
 
-  it('is not synced from a source that is bound to it, and then by anybody who can be', async () => {
+  it('is not synced from a source that is bound to this tenant, but then from another source', async () => {
     const { audiences, acme } = await scene();
     await expect(audiences.sync('VIP', ['eve'], { source: 'broken' })).rejects.toMatchObject(REFUSED);
     expect(await audiences.sync('VIP', ['ann@acme'])).toMatchObject({ added: 1 });
     expect(told(await acme.received(1))).toEqual(['ann@acme true']);
   });
 
-  it('forgets a deleted user of another one', async () => {
+  it('forgets a deleted user of another tenant', async () => {
     const { app, audiences } = await scene();
     await audiences.add('VIP', 'ann@acme');
     const refused = expect(audiences.add('VIP', 'eve@damaged')).rejects.toMatchObject(REFUSED);

@@ -6,7 +6,7 @@ import { Receiver } from '../support/receiver.js';
 
 const newConnection = quickConnections();
 
-describe('a call of an audience with other options than it has', () => {
+describe('a call of the audiences service with wrong options', () => {
   let receiver: Receiver;
   let app: AnalyticsApp;
   let audiences: AudiencesService;
@@ -28,7 +28,7 @@ describe('a call of an audience with other options than it has', () => {
     await receiver.close();
   });
 
-  /** Of each method, with the name by which it is told. */
+  /** Calls each method with the options, and returns each call with the name that its error contains. */
   const calls = (given: unknown): [string, Promise<unknown>][] => {
     const options = given as object;
     return [
@@ -40,7 +40,7 @@ describe('a call of an audience with other options than it has', () => {
     ];
   };
 
-  it('is told which of them was probably meant, and changes nothing', async () => {
+  it('is refused with the name of the option that was probably meant, and changes nothing', async () => {
     for (const [method, call] of calls({ sorce: 'server' })) {
       await expect(call).rejects.toMatchObject({
         code: 'INVALID_MESSAGE',
@@ -63,7 +63,7 @@ describe('a call of an audience with other options than it has', () => {
     [{ integrations: 'crm' }, 'integrations', 'an object, got a string'],
     ['server', 'options', 'an object, got a string'],
     [null, 'options', 'an object, got null'],
-  ])('is refused where they are %p, without their value', async (options, field, expected) => {
+  ])('is refused with %p, and the error does not contain the value', async (options, field, expected) => {
     for (const [, call] of calls(options)) {
       const message = `Expected \`${field}\` to be ${expected}`;
       await expect(call).rejects.toMatchObject({ code: 'INVALID_MESSAGE', field, message });

@@ -8,18 +8,18 @@ import { describeBackend } from '../support/describe-backend.js';
 const SYNC = new URL('../audiences/children/sync-audience.ts', import.meta.url);
 const NAME = 'Big Spenders';
 const USERS = Array.from({ length: 300 }, (_, index) => `user-${index}`);
-/** One in three of these is let through to its end. */
+/** Number of syncs. Every third sync is not killed. */
 const ROUNDS = 9;
-/** Longer than a busy machine stands still, shorter than a test may take. */
+/** Longer than a busy machine stands still, and shorter than a test may take, in milliseconds. */
 const LOCK_DURATION = 2_000;
 
-/** About two thirds of all users, others in each round. */
+/** Returns about two thirds of all users, chosen anew in each round. */
 function someUsers(): string[] {
   return USERS.filter(() => Math.random() < 2 / 3);
 }
 
 describeBackend('audiences whose process is killed', (backend) => {
-  it('say each change at least once, and none that did not happen', async () => {
+  it('send each change at least once, and no change that did not happen', async () => {
     const model = new AudienceModel('big_spenders');
     const read = new Set<string>();
     let killedInTheMiddle = 0;
@@ -37,7 +37,7 @@ describeBackend('audiences whose process is killed', (backend) => {
       if (isKilled) {
         for (let steps = Math.floor(Math.random() * 10); steps > 0; steps--)
           await child.waitFor(/^(step|done)$/);
-        // Anywhere in the step that comes next.
+        // Kills the process anywhere in the next step.
         await new Promise((resolve) => setTimeout(resolve, Math.random() * 20));
         await child.stop('SIGKILL');
       } else {

@@ -21,7 +21,7 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that ends sessi
   afterAll(() => server.dispose());
 
   it.each(['boot', 'steady'] as const)(
-    'never ends the host, in two hundred times (%s)',
+    'never ends the host process, in two hundred terminations (%s)',
     async (mode) => {
       const url = await server.createDatabase();
       const report = await terminateSessions(url, mode, TERMINATIONS);
@@ -32,7 +32,7 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that ends sessi
   );
 });
 
-/** Tracks without a pause while a fault comes and goes, and resolves to what never arrived. */
+/** Tracks continuously while a fault comes and goes, and resolves to the messages that never arrived. */
 async function lostIn(
   connection: string,
   stage: Stage,
@@ -86,7 +86,7 @@ describeServers('a queue under load, behind a proxy that misbehaves', (backend) 
   );
 
   it(
-    'loses nothing and writes five lines a minute at most when it is reset every 200 ms',
+    'loses nothing, and logs at most five lines a minute, when its connections are reset every 200 ms',
     async () => {
       const startedAt = performance.now();
       const { lost, app } = await lostIn(backend.connection, stage, async (proxy) => {
@@ -117,7 +117,7 @@ describeRedis('a queue under load, on a Redis that answers and stores nothing', 
   });
 
   it.each([OUT_OF_MEMORY, NO_SNAPSHOTS, DEMOTED])(
-    'loses nothing, and says why and when it is over: $code',
+    'loses nothing, and logs the reason and the end of the outage: $code',
     async (refusal) => {
       const { lost, app } = await lostIn(server.url(), stage, async () => {
         await refusal.begin(admin, server);

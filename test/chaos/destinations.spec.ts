@@ -11,10 +11,10 @@ const ROUNDS = 10;
 const MESSAGES = 50;
 const TENANTS = 20;
 const CHANGES = 10_000;
-/** Changes on their way at once. */
+/** Number of concurrent changes. */
 const WORKERS = 7;
 const MINUTE = 60_000;
-/** How long a change may take to be in force in other processes. */
+/** Milliseconds after which a change has to be in force in other processes. */
 const CONSISTENT_AFTER = 2_000;
 /** Requests a second. */
 const RATE = 40;
@@ -22,13 +22,13 @@ const RATE = 40;
 describeServers('destinations at run time', (backend) => {
   const stage = new Stage();
 
-  it('lose nothing and send nothing that they must not while workers are killed and they are changed', async () => {
+  it('lose nothing and send nothing forbidden while they are changed and workers are killed', async () => {
     const { connection } = backend;
     const receivers = [await stage.receiver(), await stage.receiver()];
     const urls = receivers.map((receiver) => [receiver.url()]);
     const app = await stage.app({ connection, worker: false, destinations: DESTINATIONS });
     const destinations = app.context.get(DestinationsService);
-    // A short deadline makes short locks, so that what a killed process held is soon taken up again.
+    // A short timeout makes job locks short, so that other workers soon take over the jobs of a killed worker.
     const terms = { timeout: 2_000, retryWindow: 600_000 };
     const { id } = await destinations.create({ tenant: 'acme', urls: urls[0] ?? [], ...terms });
     const meant: string[] = [];
@@ -51,7 +51,7 @@ describeServers('destinations at run time', (backend) => {
       await track('acme', forbidden);
       await destinations.delete(gone.id);
       await track(`gone-${round}`, forbidden);
-      // In the middle of what it was told to do.
+      // Kills the worker in the middle of its work.
       await new Promise((resolve) => setTimeout(resolve, Math.random() * 300));
       await child.stop('SIGKILL');
       await destinations.enable(id);
@@ -85,7 +85,7 @@ describeServers('destinations at run time', (backend) => {
     const startedAt = performance.now();
     const change = async (worker: number): Promise<void> => {
       for (let n = worker; changes < CHANGES; n += WORKERS) {
-        // No more than 10,000 a minute, and as many as that if the machine can.
+        // At most 10,000 changes a minute, and no fewer if the machine is fast enough.
         const due = startedAt + (changes++ / CHANGES) * MINUTE;
         await new Promise((resolve) => setTimeout(resolve, Math.max(due - performance.now(), 0)));
         const destinations = n % 2 === 0 ? mine : other;

@@ -56,7 +56,7 @@ describe('the upkeep of the embedded database', () => {
     await finished;
 
     expect(await megabytes(dataDir)).toBeLessThanOrEqual(100);
-    // BullMQ trims its stream of events, to about this many: the rest of the folder's growth is ours.
+    // BullMQ trims its event stream to about this many. The upkeep answers for all other growth of the folder.
     const { rows } = await pool.query<{ count: number }>('SELECT count(*)::int AS count FROM event', []);
     expect(rows[0]?.count).toBeLessThan(11_000);
     expect(warnings).toEqual([]);

@@ -4,14 +4,14 @@ import { PostgresServer } from '../support/postgres-server.js';
 import { Stage } from '../support/stage.js';
 import { killShops } from '../outbox/outbox-kills.js';
 
-/** On each of three kinds of queue. */
+/** Number of kills for each of three kinds of queue. */
 const KILLS = 100;
 /**
- * A killed embedded database replays what it wrote last at each start. Where other specs take the processor, all kills
- * take more than half an hour.
+ * At each start, a killed embedded database replays its last writes. If other specs use the processor, all kills take
+ * more than half an hour.
  */
 const TIMEOUT = 3_600_000;
-/** At least so many of the processes had an order of their own delivered before they were killed. */
+/** Minimum number of processes that must have had an order of their own delivered before their kill. */
 const DELIVERING = 60;
 
 describeWith('postgres', PostgresServer.installed, 'an application with an outbox', () => {
@@ -25,7 +25,7 @@ describeWith('postgres', PostgresServer.installed, 'an application with an outbo
     const stage = new Stage();
 
     it(
-      'delivers what was committed and nothing else',
+      'delivers all committed events and nothing else',
       async () => {
         const report = await killShops(backend, stage, await server.createDatabase(), KILLS);
         const { committed, repeated, delivering } = report;

@@ -11,7 +11,7 @@ const folders = new EmbeddedFolders();
 afterAll(() => folders.dispose());
 
 describe('the embedded queue', () => {
-  it(`has every job that was acknowledged after each of ${CUTS} power cuts`, async () => {
+  it(`keeps every acknowledged job in each of ${CUTS} power cuts`, async () => {
     const cuts: PowerCut[] = [];
     while (cuts.length < CUTS) {
       const count = Math.min(CUTS_OF_ROUND, CUTS - cuts.length);

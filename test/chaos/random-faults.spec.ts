@@ -15,21 +15,21 @@ import { destinationsBySource, Stage } from '../support/stage.js';
 import { until } from '../support/until.js';
 
 const ROUNDS = Number(process.env.FAULT_ROUNDS ?? 12);
-/** `CHAOS_SEED` repeats what was chosen. */
+/** `CHAOS_SEED` repeats the random choices of a run. */
 const SEED = Number(process.env.CHAOS_SEED ?? Date.now() % 2 ** 31);
-/** Faults of a round, at most. */
+/** Maximum number of faults in one round. */
 const MAX_FAULTS = 3;
-/** The latest beginning of a fault, and how long it lasts at most, in milliseconds. */
+/** Latest start and longest duration of a fault, in milliseconds. */
 const LATEST_BEGINNING = 4_000;
 const LONGEST = 15_000;
-/** How soon a message has to arrive when all faults are over, in milliseconds. */
+/** Milliseconds within which a message has to arrive after all faults are over. */
 const RECOVERY_TIME = 60_000;
 const HEALTHY = ['a', 'b', 'c', 'd'];
-/** Two more: one refuses the first try of every third message, the other one hangs while there are faults. */
+/** Adds two: one refuses the first attempt of every third message, the other hangs during some of the faults. */
 const DESTINATIONS = [...HEALTHY, 'unsteady', 'hanging'];
 const MINUTE = 60_000;
 
-/** What was tracked while faults came and went. */
+/** Result of tracking while faults come and go. */
 interface Report {
   tracked: number;
   /** Messages that never arrived. */
@@ -38,7 +38,7 @@ interface Report {
   stuckAfter: string[];
 }
 
-/** Has faults meet one another, with two processes that deliver, one of which is killed now and then. */
+/** Combines faults while two processes deliver, one of which is killed now and then. */
 async function runFaults(queue: FaultyQueue, stage: Stage): Promise<Report> {
   process.stdout.write(`CHAOS_SEED=${SEED}\n`);
   const random = randomFrom(SEED);
@@ -88,7 +88,7 @@ async function runFaults(queue: FaultyQueue, stage: Stage): Promise<Report> {
     const chosen = Array.from({ length: 1 + Math.floor(random() * MAX_FAULTS) }, () => ({
       name: names[Math.floor(random() * names.length)] ?? '',
       beginning: random() * LATEST_BEGINNING,
-      // Most are short.
+      // Most faults are short.
       duration: Math.floor(LONGEST * random() ** 2),
     }));
     state.hangs = random() < 1 / 3;
@@ -124,13 +124,13 @@ function goesOn(open: () => Promise<FaultyQueue>): void {
   afterEach(() => queue?.close());
 
   it(
-    'goes on after each of them',
+    'delivers again after each round of faults',
     async () => {
       queue = await open();
       const { tracked, lost, stuckAfter } = await runFaults(queue, stage);
       expect(stuckAfter).toEqual([]);
       expect(tracked).toBeGreaterThan(0);
-      // A replica that takes over may not have got the last of what its master acknowledged.
+      // A replica that takes over may lack the last writes that its master acknowledged.
       if (!queue.hasReplicas) expect(lost).toEqual([]);
     },
     30 * MINUTE,

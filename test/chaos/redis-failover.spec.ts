@@ -6,12 +6,12 @@ import { RedisCluster } from '../support/redis-cluster.js';
 import { RedisSentinel } from '../support/redis-sentinel.js';
 import { destinationsBySource, Stage } from '../support/stage.js';
 
-/** So many that their partitions lie on all masters. */
+/** So many destinations that their partitions lie on all masters. */
 const DESTINATIONS = Array.from({ length: 24 }, (_, index) => `d${index}`);
 const MESSAGES = 10_000;
-/** Messages that are tracked every 10 ms. */
+/** Number of messages that are tracked every 10 ms. */
 const AT_ONCE = 20;
-/** How long a destination may get nothing, in milliseconds. */
+/** Longest time in which a destination may get nothing, in milliseconds. */
 const LONGEST_PAUSE = 15_000;
 
 describeRedis('messages under way', () => {
@@ -20,7 +20,7 @@ describeRedis('messages under way', () => {
 
   afterEach(() => servers?.dispose());
 
-  /** Resolves to what got lost of at least 10,000 messages, and to the longest pause of any destination. */
+  /** Sends at least 10,000 messages. Resolves to the lost messages and the longest pause of any destination. */
   async function runUnderLoad(
     connection: AnalyticsConnection,
     fault: () => Promise<void>,
@@ -38,7 +38,7 @@ describeRedis('messages under way', () => {
     const app = await stage.app({
       connection,
       flushAfter: 100,
-      // Short locks: what a lost command held is soon taken up again.
+      // Short locks, so that workers soon take over the jobs of a lost command.
       ...destinationsBySource(receiver.urls(DESTINATIONS), { timeout: 2_000, retryWindow: 600_000 }),
     });
     const ids: string[] = [];
@@ -81,7 +81,7 @@ describeRedis('messages under way', () => {
     return cluster;
   }
 
-  it('on a Redis Cluster are delivered when a master is killed and its replica takes its place', async () => {
+  it('are delivered on a Redis Cluster when a replica takes the place of a killed master', async () => {
     const cluster = await startCluster({ replicas: true });
     const master = cluster.master(0);
     await expectNothingLost(cluster.connection, async () => {
@@ -90,7 +90,7 @@ describeRedis('messages under way', () => {
     });
   }, 180_000);
 
-  it('on a Redis Cluster are delivered when a master hangs and its replica takes its place', async () => {
+  it('are delivered on a Redis Cluster when a replica takes the place of a hanging master', async () => {
     const cluster = await startCluster({ replicas: true });
     const master = cluster.master(1);
     await expectNothingLost(cluster.connection, async () => {
@@ -99,7 +99,7 @@ describeRedis('messages under way', () => {
     });
   }, 180_000);
 
-  it('on a Redis Cluster are delivered while a node is added and slots move to it', async () => {
+  it('are delivered on a Redis Cluster while a node is added and slots move to it', async () => {
     const cluster = await startCluster();
     await expectNothingLost(cluster.connection, async () => {
       await cluster.addMaster();
@@ -107,7 +107,7 @@ describeRedis('messages under way', () => {
     });
   }, 180_000);
 
-  it('are delivered when Sentinel replaces a master that was killed', async () => {
+  it('are delivered when Sentinel replaces a killed master', async () => {
     const sentinel = await RedisSentinel.create();
     servers = sentinel;
     await expectNothingLost(sentinel.connection, () => sentinel.master.kill());

@@ -4,7 +4,7 @@ import { Stage, webhooksTo } from '../support/stage.js';
 import { fuzzTrackingApi } from '../ingest/http/tracking-api-fuzz.js';
 import { PLATFORMS, TrackingServer } from '../ingest/http/tracking-server.js';
 
-/** For each platform, in milliseconds. */
+/** How long each platform is tested, in milliseconds. */
 const TIME = 120_000;
 const TIMEOUT = 600_000;
 
@@ -13,7 +13,7 @@ const stage = new Stage();
 afterAll(() => folders.dispose());
 
 it.each(PLATFORMS)(
-  'the tracking API on %s answers anything without an error of its own, and loses no neighbour',
+  'the tracking API on %s answers any input without an error of its own, and loses no valid message beside it',
   async (platform) => {
     expect.hasAssertions();
     const receiver = await stage.receiver();

@@ -13,7 +13,7 @@ import { describeBackend } from '../support/describe-backend.js';
 import { Receiver } from '../support/receiver.js';
 
 type MethodOf<S> = { [N in keyof S]: S[N] extends (...args: never[]) => unknown ? N : never }[keyof S];
-/** A call of each public method: one that is missing here does not compile. */
+/** One call of each public method. A missing method is a compile error. */
 type CallsOf<S, Left = never> = Record<Exclude<MethodOf<S>, Left>, () => unknown>;
 
 type Hook = 'beforeApplicationShutdown' | 'onApplicationShutdown';
@@ -90,7 +90,7 @@ function callsOf(app: AnalyticsApp, id: string): Record<string, () => unknown> {
   );
 }
 
-/** The code of what a call threw or rejected with. */
+/** Resolves to the code of the error with which a call throws or rejects. */
 async function codeOf(call: () => unknown): Promise<unknown> {
   try {
     return { resolved: await call() };
@@ -100,7 +100,7 @@ async function codeOf(call: () => unknown): Promise<unknown> {
 }
 
 describeBackend('an application that has closed', (backend) => {
-  it('refuses every call of its services, and says itself that its queue is not up', async () => {
+  it('refuses every call of its services, and reports its queue as down', async () => {
     const receiver = await Receiver.start();
     const app = await AnalyticsApp.start({
       connection: backend.connection,
@@ -123,7 +123,7 @@ describeBackend('an application that has closed', (backend) => {
     const refused = Object.keys(calls).map((name) => [name, 'ANALYTICS_CLOSED']);
     expect(Object.fromEntries(codes)).toEqual(Object.fromEntries(refused));
     expect(app.analytics.status()).toMatchObject({ queue: 'down', worker: 'stopped' });
-    // The load is not asked for, which would take as long as a check may.
+    // The check does not ask the queue for its load, which would take as long as the timeout allows.
     expect(await health.isHealthy('analytics', { timeout: 600_000 })).toMatchObject({
       analytics: { status: 'down', queue: 'down' },
     });

@@ -1,4 +1,4 @@
-/** In a file of its own: no test here sets the module up before, as in an application that has just been begun. */
+/** In a file of its own, so that no earlier test has set the module up, as in a new application. */
 import { describe, expect, it } from '@jest/globals';
 import { Injectable, Module, type Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
@@ -26,25 +26,25 @@ class InTest {}
 @Module({ imports: [AnalyticsTestingModule] })
 class WithoutService {}
 
-describe('an import without options, where a provider injects the service', () => {
+describe('an import without options', () => {
   function creating(root: Type): Promise<unknown> {
     return NestFactory.createApplicationContext(root, { logger: false, abortOnError: false });
   }
 
-  it.each([InRoot, InFeature])('is refused with what to import: %p', async (root) => {
+  it.each([InRoot, InFeature])('is refused with an error that says what to import: %p', async (root) => {
     const refusal = { code: 'INVALID_IMPORT', message: expect.stringMatching(/`AnalyticsModule\.forRoot\(/) };
     await expect(creating(root)).rejects.toMatchObject(refusal);
     await expect(Test.createTestingModule({ imports: [root] }).compile()).rejects.toMatchObject(refusal);
   });
 
-  it.each([InTest, WithoutService])('is refused of the testing module: %p', async (root) => {
+  it.each([InTest, WithoutService])('is refused for the testing module: %p', async (root) => {
     await expect(Test.createTestingModule({ imports: [root] }).compile()).rejects.toMatchObject({
       code: 'INVALID_IMPORT',
       message: expect.stringMatching(/Import `AnalyticsTestingModule\.forRoot\(\)`/),
     });
   });
 
-  it('is refused of the testing module once another application was set up', async () => {
+  it('is refused for the testing module after another application was set up', async () => {
     await Test.createTestingModule({ imports: [AnalyticsTestingModule.forRoot()] }).compile();
     await expect(creating(WithoutService)).rejects.toMatchObject({ code: 'INVALID_IMPORT' });
   });

@@ -8,7 +8,7 @@ const LOADED_AGAIN = fileURLToPath(new URL('./children/loaded-again.mjs', import
 const run = promisify(execFile);
 
 describe('An application that loads ES modules and CommonJS of the package', () => {
-  it('has one of each service, and decorators of either format reach it', async () => {
+  it('has one instance of each service, which decorators of both formats use', async () => {
     const { stdout, stderr } = await run(process.execPath, [CHILD, 'before'], { timeout: 110_000 });
     expect(stdout.trim().split('\n')).toEqual([
       'AnalyticsHealthIndicator true',
@@ -23,14 +23,14 @@ describe('An application that loads ES modules and CommonJS of the package', () 
     expect(stderr).toBe('');
   });
 
-  it('is told when the second one comes too late for that', async () => {
+  it('gets a warning if the second format is loaded too late for that', async () => {
     const { stderr } = await run(process.execPath, [CHILD, 'after'], { timeout: 110_000 });
     expect(stderr).toMatch(/\[NESTJS_ANALYTICS_LOADED_TWICE\] .*loaded a second time/);
   });
 });
 
-describe('An application that has the same file of the package evaluated again, as a test that resets its modules', () => {
-  it('gives its services to both copies, is told nothing, and holds none of those in between', async () => {
+describe('An application that evaluates a file of the package again, as a test that resets its modules does', () => {
+  it('gives its services to both copies, gets no warning, and keeps no copy in between in memory', async () => {
     const { stdout, stderr } = await run(process.execPath, ['--expose-gc', LOADED_AGAIN], {
       timeout: 110_000,
     });

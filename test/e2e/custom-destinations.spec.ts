@@ -11,7 +11,7 @@ import { readmeSnippet } from '../support/readme-snippet.js';
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const run = promisify(execFile);
 
-/** What the page's code uses of an application. */
+/** The part of an application that the page's code uses. */
 const WAREHOUSE = `
 import { Injectable, Module } from '@nestjs/common';
 
@@ -73,7 +73,7 @@ console.log(JSON.stringify({ rows, reconnections, outcomes, kept, name: Warehous
 `;
 
 describe('The page on custom destinations', () => {
-  /** Inside the package, so that its snippets find it and its dependencies by their names. */
+  /** Lies inside the package, so that the snippets can import the package and its dependencies by name. */
   let folder: string;
 
   beforeAll(async () => {
@@ -98,7 +98,7 @@ describe('The page on custom destinations', () => {
   });
   afterAll(() => rm(folder, { recursive: true }));
 
-  it('leads to an application whose warehouse gets its events, again if it was away', async () => {
+  it('leads to an application that delivers its events to a warehouse, and retries if it was away', async () => {
     const { stdout } = await run(process.execPath, [UNOPTIMIZED, join(folder, 'main.js')], {
       cwd: folder,
       timeout: 110_000,

@@ -110,7 +110,7 @@ console.log(JSON.stringify({ listed, told, counted, tested: tested.class, events
 
 describe('The page on webhooks for customers', () => {
   let page: string;
-  /** Inside the package, so that its snippets find it and its dependencies by their names. */
+  /** Lies inside the package, so that the snippets can import the package and its dependencies by name. */
   let folder: string;
 
   beforeAll(async () => {
@@ -119,7 +119,7 @@ describe('The page on webhooks for customers', () => {
   });
   afterAll(() => rm(folder, { recursive: true }));
 
-  it('leads to an application whose customers get their own events, signed, and nobody else’s', async () => {
+  it('leads to an application whose customers get only their own events, signed', async () => {
     const snippets = [
       'module',
       'track',
@@ -140,7 +140,7 @@ describe('The page on webhooks for customers', () => {
       .replaceAll(/import (?:type )?\{([^}]*)\} from '([^']*)';/g, (_, names: string, from: string) => {
         const all = imports.get(from) ?? new Set();
         for (const name of names.split(',')) if (name.trim() !== '') all.add(name.trim());
-        // What other snippets of the page have is in the same program.
+        // Imports of other snippets are dropped: their code is in the same program.
         if (!from.startsWith('./')) imports.set(from, all);
         return '';
       });

@@ -8,7 +8,7 @@ const newConnection = quickConnections();
 describe('DEBUG=analytics', () => {
   const stage = new Stage();
 
-  it('tells the way of a message: taken, flushed, queued, retried, delivered', async () => {
+  it('logs the stages of a message: taken, flushed, queued, retried, delivered', async () => {
     const receiver = await stage.receiver({ answer: [503, 200] });
     const child = await startApplication(
       {
@@ -31,7 +31,7 @@ describe('DEBUG=analytics', () => {
     expect(story.join('\n')).not.toMatch(/signing-token|127\.0\.0\.1/);
   });
 
-  it('tells the same of a message whose destinations have to be looked up first', async () => {
+  it('logs that a message is taken and delivered if its destinations have to be looked up first', async () => {
     const child = await startApplication(
       {
         connection: await newConnection(),
@@ -47,7 +47,7 @@ describe('DEBUG=analytics', () => {
     await child.stop('SIGKILL');
   });
 
-  it('tells that no destination takes a message, also where that has to be looked up first', async () => {
+  it('logs that no destination takes a message, even if destinations have to be looked up first', async () => {
     const child = await startApplication(
       {
         connection: await newConnection(),

@@ -15,7 +15,7 @@ import { readmeSnippet } from '../support/readme-snippet.js';
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const run = promisify(execFile);
 
-/** Runs one module after another, and answers what each has printed, or why it failed. */
+/** Runs one module after another, and reports the output of each, or the reason for its failure. */
 const HOST = `
 let printed = '';
 let last = Promise.resolve();
@@ -33,7 +33,7 @@ interface Evaluated {
   failure?: string;
 }
 
-/** Makes the changes of a diff: what is added follows the line before it, or replaces what is removed. */
+/** Applies a diff: an added line follows the line before it, or replaces that line if it is removed. */
 function changed(code: string, diff: string): string {
   let [before, isRemoved] = ['', false];
   let result = code;
@@ -46,9 +46,9 @@ function changed(code: string, diff: string): string {
 }
 
 describe('The documentation', () => {
-  /** Inside the package, so that its snippets find it and its dependencies by their names. */
+  /** Lies inside the package, so that the snippets can import the package and its dependencies by name. */
   let folder: string;
-  /** The process of all snippets that need none of their own. */
+  /** The process that evaluates all snippets that need no process of their own. */
   let host: ChildProcess;
   let hostEnded: Promise<unknown>;
 
@@ -68,7 +68,7 @@ describe('The documentation', () => {
   const snippet = async (page: string, name: string): Promise<string> =>
     readmeSnippet(await readFile(join(ROOT, page), 'utf8'), name);
 
-  /** Writes a TypeScript module as Node runs it once it is compiled, and resolves to its path. */
+  /** Compiles a TypeScript module for Node, writes it to the folder, and resolves to its path. */
   async function compiled(file: string, source: string): Promise<string> {
     const { code } = transformSync(source, {
       jsc: {
@@ -89,7 +89,7 @@ describe('The documentation', () => {
     return stdout;
   }
 
-  /** Imports a module, and resolves to what it prints meanwhile. */
+  /** Imports a module, and resolves to what it prints while it is evaluated. */
   async function evaluate(file: string, source: string): Promise<string> {
     const path = await compiled(file, source);
     const evaluated = new Promise<Evaluated>((resolve) => {
@@ -103,13 +103,13 @@ describe('The documentation', () => {
     return printed;
   }
 
-  it('begins with a file that prints an event that arrived, and that it is verified', async () => {
+  it('begins with a file that prints an event that arrived and was verified', async () => {
     const stdout = await execute('first-event.mjs', await snippet('README.md', 'first event'));
     expect(stdout).toContain('verified: true');
     expect(stdout).toContain("event: 'Order Completed'");
   });
 
-  it('has a module and a service that take an event', async () => {
+  it('shows a module and a service that accept an event', async () => {
     const stdout = await evaluate(
       'quick-start.mjs',
       `import 'reflect-metadata';
@@ -126,7 +126,7 @@ describe('The documentation', () => {
     expect(JSON.parse(stdout)).toEqual({ queued: 1, refused: 0, pending: 0 });
   });
 
-  it('begins with a main.ts that flushes what is in memory on a SIGTERM', async () => {
+  it('shows a `main.ts` that flushes the buffer on SIGTERM', async () => {
     const main = (await snippet('README.md', 'main'))
       .replace('AppModule', 'Application')
       .replace('3000', '0');
@@ -155,7 +155,7 @@ describe('The documentation', () => {
     });
   });
 
-  it('gets a new application its first event, verified by its own receiver', async () => {
+  it('leads a new application to its first event, verified by its own receiver', async () => {
     const port = String(await freePort());
     const module = await snippet('docs/getting-started.md', 'shop.module.ts');
     const stdout = await execute(
@@ -180,7 +180,7 @@ describe('The documentation', () => {
     ]);
   });
 
-  it('gets a customer of that application an event of their own', async () => {
+  it('leads a customer of that application to an event of their own', async () => {
     const port = String(await freePort());
     const page = 'docs/getting-started.md';
     const shop = changed(await snippet(page, 'shop.module.ts'), await snippet(page, 'tenants'));
@@ -215,7 +215,7 @@ describe('The documentation', () => {
     });
   });
 
-  it('shows each call, as the client takes it', async () => {
+  it('shows each call in a form that the client accepts', async () => {
     const stdout = await evaluate(
       'calls.mjs',
       `import 'reflect-metadata';
@@ -232,7 +232,7 @@ describe('The documentation', () => {
     expect(JSON.parse(stdout)).toEqual({ queued: 7, refused: 0, pending: 0 });
   });
 
-  it('shows schemas that keep an event from being sent', async () => {
+  it('shows schemas that keep an invalid event from being sent', async () => {
     const stdout = await evaluate(
       'events.mjs',
       `import 'reflect-metadata';
@@ -275,7 +275,7 @@ describe('The documentation', () => {
     expect(stdout).toMatch(/^[0-9a-f-]{36}\n$/);
   });
 
-  it('has a page about health, whose controller answers 200 with the details and 503 without a worker', async () => {
+  it('shows a health controller that answers 200 with details, and 503 without a worker', async () => {
     const stdout = await evaluate(
       'health.mjs',
       `import 'reflect-metadata';
@@ -321,7 +321,7 @@ describe('The documentation', () => {
   describeRedis('with Redis', () => {
     const newConnection = quickConnections();
 
-    it('shows how bull-board is served, to staff alone, without a button that changes a job', async () => {
+    it('shows how to serve bull-board to staff only, without a way to change jobs', async () => {
       const connection = JSON.stringify(await newConnection());
       const stdout = await execute(
         'board.mjs',

@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-/** A block of TypeScript, and the marker before it if it has one. */
+/** Matches a block of TypeScript, and the marker before it if there is one. */
 const SNIPPET = /(?:<!-- test: (.+) -->\n\n)?```ts\n([^]*?)```/g;
-/** What the snippets take for granted. */
+/** Declarations of the names that snippets use without declaring them. */
 const PRELUDE = `import type { IncomingHttpHeaders } from 'node:http';
 declare global {
   const rawBody: Buffer;
@@ -51,7 +51,7 @@ import RudderAnalytics from '@rudderstack/rudder-sdk-node';
 import { sql } from 'drizzle-orm';
 import { AnalyticsModule, type AnalyticsModuleOptions, AnalyticsService, fromDrizzle, fromKnex, fromKysely, fromMikroOrm, fromPrisma, fromTypeOrm, InjectAnalytics, type TestResult, Track } from 'nestjs-analytics';
 `;
-/** What a snippet takes for granted that has another meaning elsewhere, by its marker. */
+/** Declarations of names that mean something else in other snippets, by the marker of the snippet. */
 const DECLARATIONS: Record<string, string> = {
   drizzle: `declare const db: import('drizzle-orm/node-postgres').NodePgDatabase;`,
   kysely: `declare const db: import('kysely').Kysely<{ orders: { id: string } }>;`,
@@ -63,7 +63,7 @@ interface Snippet {
   code: string;
 }
 
-/** Completes a snippet that is a part of something to what can be compiled. */
+/** Completes a partial snippet, so that it can be compiled. */
 function complete({ name, code }: Snippet): string {
   if (code.startsWith('import ')) return code;
   const head = IMPORTS + (DECLARATIONS[name] ?? '');
@@ -77,8 +77,8 @@ function complete({ name, code }: Snippet): string {
 }
 
 /**
- * Whether a snippet is compiled elsewhere: one that imports another one, with the tests of the page on testing,
- * and declared events, which hold for a whole program while the other snippets name other events.
+ * Returns whether a snippet is compiled elsewhere. That holds for the page on testing, for snippets that import another
+ * snippet, and for declared events: they apply to a whole program, and other snippets name other events.
  */
 function isElsewhere({ page, code }: Snippet): boolean {
   return page === 'testing.md' || code.includes("from './") || code.startsWith('declare module');
@@ -118,7 +118,7 @@ describe('The README and the pages of the documentation', () => {
       module: 'NodeNext',
       target: 'ES2022',
       strict: true,
-      // The strictest that applications compile with.
+      // The strictest options that applications compile with.
       exactOptionalPropertyTypes: true,
       noUncheckedIndexedAccess: true,
       noEmit: true,

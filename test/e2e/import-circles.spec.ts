@@ -11,7 +11,7 @@ function files(): string[] {
     .map((file) => join(ROOT, file));
 }
 
-/** The files that each file imports, also for types alone or later. */
+/** Returns the files that each file imports, including type-only and dynamic imports. */
 function importsOf(all: ReadonlySet<string>): Map<string, string[]> {
   return new Map(
     [...all].map((file) => [
@@ -25,7 +25,7 @@ function importsOf(all: ReadonlySet<string>): Map<string, string[]> {
   );
 }
 
-/** One circle of files that import one another, if there is any. */
+/** Returns a circle of files that import one another, if there is any. */
 function circleIn(imports: ReadonlyMap<string, string[]>): string[] | undefined {
   const done = new Set<string>();
   const visit = (file: string, way: readonly string[]): string[] | undefined => {
@@ -45,7 +45,7 @@ function circleIn(imports: ReadonlyMap<string, string[]>): string[] | undefined 
   return undefined;
 }
 
-/** The same between the folders of `src`; a file that is in none stands for itself. */
+/** Returns the imports between the folders of `src`. A file outside these folders counts as a folder. */
 function foldersOf(imports: ReadonlyMap<string, string[]>): Map<string, string[]> {
   const folderOf = (file: string): string => file.split('/').slice(0, 2).join('/');
   const folders = new Map<string, string[]>();
@@ -64,11 +64,11 @@ describe('The files of src', () => {
     expect(imports.get('src/index.ts')).toContain('src/analytics.module.ts');
   });
 
-  it('never in a circle', () => {
+  it('do not import one another in a circle', () => {
     expect(circleIn(imports)).toBeUndefined();
   });
 
-  it('nor do their folders: each knows those below it, and none above', () => {
+  it('do not import one another in a circle of folders', () => {
     expect(circleIn(foldersOf(imports))).toBeUndefined();
   });
 });

@@ -18,7 +18,7 @@ import { SlowProxy } from '../support/slow-proxy.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 
 const SHUTDOWN_TIMEOUT = 4_000;
-/** More than half of the time is over: 5.5 of 10 seconds. */
+/** More than half of the shutdown timeout, in milliseconds; it corresponds to 5.5 of 10 seconds. */
 const LATE = 2_200;
 const SHORT_TIMEOUT = 2_000;
 const ROUND_TRIP = 30;
@@ -45,7 +45,7 @@ class LateWork implements BeforeApplicationShutdown {
 @Module({ providers: [LateWork] })
 class LateModule {}
 
-/** Part of an application that still works when the whole time of the shutdown is over. */
+/** Part of an application that still works when the whole shutdown timeout is over. */
 @Injectable()
 class LastWork implements OnApplicationShutdown {
   flushed: FlushResult | undefined;
@@ -66,14 +66,14 @@ class LastModule {}
 describeServersOrEmbedded('a shutdown', (backend) => {
   const stage = new Stage();
 
-  /** The queue, which is far away where it is on a server. */
+  /** Resolves to the connection of the queue. If the queue is on a server, its connection is slow. */
   async function farConnection(roundTrip: number): Promise<TestConnection> {
     const { connection } = backend;
     if (typeof connection !== 'string') return connection;
     return (await stage.add(SlowProxy.before(connection, roundTrip))).url;
   }
 
-  it('stores what is tracked when more than half of its time is over, and claims no loss', async () => {
+  it('stores messages that are tracked after more than half of its timeout, and reports no loss', async () => {
     const app = await stage.appWith([
       AnalyticsModule.forRoot({
         writeKey: 'wk_test',
@@ -83,7 +83,7 @@ describeServersOrEmbedded('a shutdown', (backend) => {
       }),
       LateModule,
     ]);
-    // Far away, tables are still being made after the start.
+    // On a slow connection, tables are still being created after the start.
     app.analytics.track({ userId: 'u1', event: 'First', messageId: FIRST });
     await app.analytics.flush();
     await app.close();
@@ -91,7 +91,7 @@ describeServersOrEmbedded('a shutdown', (backend) => {
     expect(app.log.analytics.filter((line) => line.includes('lost'))).toEqual([]);
   });
 
-  it('stores what is tracked when all of its time is over, whether or not it is flushed', async () => {
+  it('stores messages that are tracked after its whole timeout, whether or not they are flushed', async () => {
     const analytics = AnalyticsModule.forRoot({
       writeKey: 'wk_test',
       connection: backend.connection,
@@ -106,7 +106,7 @@ describeServersOrEmbedded('a shutdown', (backend) => {
     expect(app.log.analytics.filter((line) => line.includes('lost'))).toEqual([]);
   });
 
-  it('answers 200 to a request to the tracking API that is whole when more than half of its time is over', async () => {
+  it('answers 200 to a request to the tracking API that is complete only after more than half of its timeout', async () => {
     const api = await TrackingServer.start({
       platform: 'Express',
       analytics: {

@@ -17,7 +17,7 @@ describe('The lock file', () => {
     packages = Object.entries(lock.packages).filter(([path]) => path !== '');
   });
 
-  it('has a hash for every package, also for those of other platforms', () => {
+  it('has a hash for every package, including those of other platforms', () => {
     const without = packages.filter(([, { integrity = '' }]) => !/^sha512-[\w+/]{86}==$/.test(integrity));
     expect(without.map(([path]) => path)).toEqual([]);
   });

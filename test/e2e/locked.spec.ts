@@ -9,7 +9,7 @@ describe('an embedded queue', () => {
   const folders = new EmbeddedFolders();
   afterAll(() => folders.dispose());
 
-  it('that another process has open is refused at start, and the error says by whom', async () => {
+  it('is refused at start while another process has it open, and the error names that process', async () => {
     const options = {
       connection: { embedded: { dataDir: await folders.copiedDataDir() } },
       webhooks: webhooksTo(await stage.receiver()),
@@ -24,7 +24,7 @@ describe('an embedded queue', () => {
     await stage.app(options);
   });
 
-  it('goes over to an application that starts while the one before in its process closes, which nobody awaits', async () => {
+  it('passes to a new application while the previous one in the process closes, even if nobody awaits that', async () => {
     const receiver = await stage.receiver();
     const options = {
       connection: { embedded: { dataDir: await folders.copiedDataDir() } },
@@ -45,7 +45,7 @@ describe('an embedded queue', () => {
   });
 
   it.each(['SIGUSR2', 'SIGKILL'] as const)(
-    'goes over to a process that starts while another one shuts down, which then gets %s',
+    'passes to a process that starts while another one shuts down, when that one gets %s',
     async (signal) => {
       const options = {
         connection: { embedded: { dataDir: await folders.copiedDataDir() } },
@@ -56,7 +56,7 @@ describe('an embedded queue', () => {
       process.kill(owner.pid, 'SIGTERM');
       await owner.waitFor(/^closing$/);
       const next = stage.app(options);
-      // As long as another one takes to start, this one finds the folder in use.
+      // `next` finds the folder in use for as long as another application takes to start.
       await stage.app({ ...options, connection: { embedded: { dataDir: await folders.copiedDataDir() } } });
       process.kill(owner.pid, signal);
       await next;

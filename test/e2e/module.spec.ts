@@ -24,7 +24,7 @@ import { LogLines } from '../support/log-lines.js';
 import { MEMORY } from '../support/memory-connection.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 
-/** The module as JavaScript sees it: anything may be given. */
+/** The module as JavaScript code sees it, which may pass anything. */
 const javascript: {
   forRoot(options?: unknown): DynamicModule;
   forRootAsync(options?: unknown): DynamicModule;
@@ -104,19 +104,19 @@ describe('AnalyticsModule', () => {
       'forRootAsync with useExisting',
       () => AnalyticsModule.forRootAsync({ imports: [SettingsModule], useExisting: Settings }),
     ],
-  ])('gives every module its service: %s', async (_, analytics) => {
+  ])('provides its service to every module: %s', async (_, analytics) => {
     const app = await stage.appWith([analytics(), ShopModule]);
     expect(app.context.get(Shop, { strict: false }).analytics).toBe(app.analytics);
     expect(app.analytics.track({ userId: 'u1', event: 'A' })).toMatch(/\S/);
   });
 
-  it('gives its service to a module that is loaded later', async () => {
+  it('provides its service to a module that is loaded later', async () => {
     const app = await stage.appWith([AnalyticsModule.forRoot(OPTIONS)]);
     const later = await app.context.get(LazyModuleLoader).load(() => ShopModule);
     expect(later.get(Shop).analytics).toBe(app.analytics);
   });
 
-  it('says that it delivers nothing yet before the application is initialised', async () => {
+  it('reports a stopped worker until the application is initialised', async () => {
     const analytics = AnalyticsModule.forRoot({
       ...OPTIONS,
       webhooks: { urls: ['https://hooks.example.com/events'] },
@@ -131,8 +131,8 @@ describe('AnalyticsModule', () => {
     await app.close();
   });
 
-  it('gives its service only to those who import it with isGlobal: false', async () => {
-    // Its options never come, so that a boot which fails leaves no database open that nobody could close.
+  it('provides its service only to modules that import it, with isGlobal: false', async () => {
+    // The options never arrive, so that the failed boot leaves no open database that nobody could close.
     const useFactory = (): Promise<AnalyticsModuleOptions> => new Promise(() => undefined);
     const analytics = AnalyticsModule.forRootAsync({ useFactory, isGlobal: false });
     await expect(stage.appWith([analytics, ShopModule])).rejects.toThrow(/AnalyticsService/);
@@ -153,7 +153,7 @@ describe('AnalyticsModule', () => {
         return [{ module: OrdersModule, imports: [shared], providers: [Shop] }];
       },
     ],
-  ])('gives its service with isGlobal: false to the modules %s', async (_, modulesWith) => {
+  ])('provides its service, with isGlobal: false, to modules %s', async (_, modulesWith) => {
     const analytics = AnalyticsModule.forRoot({ ...OPTIONS, isGlobal: false });
     const app = await stage.appWith(modulesWith(analytics));
     const service = app.context.get(AnalyticsService, { strict: false });
@@ -173,14 +173,14 @@ describe('AnalyticsModule', () => {
         AnalyticsModule.forRoot({ ...OPTIONS, isGlobal: false }),
       ],
     ],
-  ])('says what to import where it is imported without options: %s', async (_, imports) => {
+  ])('says what to import if it is imported without options: %s', async (_, imports) => {
     await expect(stage.appWith(imports)).rejects.toMatchObject({
       code: 'INVALID_IMPORT',
       message: expect.stringMatching(/Import `AnalyticsModule\.forRoot\(.* once, in the root module/),
     });
   });
 
-  it('says at forFeature that there is none, and what to do', () => {
+  it('says that there is no forFeature, and what to do instead', () => {
     expect(() => javascript.forFeature([])).toThrow(
       expect.objectContaining({
         code: 'INVALID_IMPORT',
@@ -200,7 +200,7 @@ describe('AnalyticsModule', () => {
     ],
     ['useFactory that rejects', { useFactory: () => Promise.reject(new TypeError('WRITE_KEY is not set')) }],
     ['useClass that throws', { useClass: BrokenSettings }],
-  ])('says of a %s that the factory did, and keeps what it threw', async (_, options) => {
+  ])('reports the failure of a %s, and keeps the error as its cause', async (_, options) => {
     await expect(stage.appWith([javascript.forRootAsync(options)])).rejects.toMatchObject({
       code: 'OPTIONS_FACTORY_FAILED',
       message: expect.stringMatching(
@@ -213,7 +213,7 @@ describe('AnalyticsModule', () => {
   it.each([
     ['useClass', { useClass: NoSettings }],
     ['useExisting', { imports: [SettingsModule], useExisting: NoSettings }],
-  ])('says what the class of %s has to have', async (_, options) => {
+  ])('says which method the class of %s needs', async (_, options) => {
     await expect(stage.appWith([javascript.forRootAsync(options)])).rejects.toMatchObject({
       code: 'INVALID_OPTIONS',
       problems: [{ expected: expect.stringContaining('`createAnalyticsOptions()`') }],
@@ -224,7 +224,7 @@ describe('AnalyticsModule', () => {
     ['without an argument', undefined],
     ['with what is injected alone', { inject: [Settings] }],
     ['with an import that is not there', { useClass: undefined }],
-  ])('says what makes the options where forRootAsync is called %s', (_, options) => {
+  ])('names the possible factories if forRootAsync is called %s', (_, options) => {
     expect(() => javascript.forRootAsync(options)).toThrow(
       expect.objectContaining({
         code: 'INVALID_OPTIONS',
@@ -240,7 +240,7 @@ describe('AnalyticsModule', () => {
     ['isGlobal', 'no'],
     ['trackingApi', 7],
     ['sourceNames', 'default'],
-  ])('refuses the extra %s of a wrong type, beside the options and beside a factory', async (name, value) => {
+  ])('refuses the extra %s with a wrong type, beside options and beside a factory', async (name, value) => {
     for (const analytics of [
       javascript.forRoot({ ...OPTIONS, [name]: value }),
       javascript.forRootAsync({ useFactory: () => OPTIONS, [name]: value }),
@@ -252,7 +252,7 @@ describe('AnalyticsModule', () => {
     }
   });
 
-  it('refuses what it does not know beside a factory, and says where an option belongs', async () => {
+  it('refuses unknown names beside a factory, and says where an option belongs', async () => {
     const misplaced = { flushAt: 1, beforeSend: () => null, enabled: false };
     const misspelt = { workers: false, trackingAPI: true, somethingElse: 1 };
     const makers = [{ useFactory: () => OPTIONS }, { useClass: Settings }];
@@ -273,7 +273,7 @@ describe('AnalyticsModule', () => {
     }
   });
 
-  it('takes everything that Nest has beside a factory', async () => {
+  it('accepts everything that Nest allows beside a factory', async () => {
     const app = await stage.appWith([
       javascript.forRootAsync({
         imports: [SettingsModule],
@@ -289,7 +289,7 @@ describe('AnalyticsModule', () => {
     expect(app.analytics.status().refused).toBe(0);
   });
 
-  it('gives its queue by its name, to dashboards and to who looks closer', async () => {
+  it('provides its queue by name, for dashboards and inspection', async () => {
     const receiver = await stage.receiver();
     const app = await stage.appWith([
       AnalyticsModule.forRoot({ ...OPTIONS, webhooks: webhooksTo(receiver) }),
@@ -303,7 +303,7 @@ describe('AnalyticsModule', () => {
     expect(await queue.getCompletedCount()).toBe(1);
   });
 
-  it('is refused a second time in one application, which would have two of everything', async () => {
+  it('is refused if one application sets it up twice', async () => {
     const twice = [AnalyticsModule.forRoot(OPTIONS), AnalyticsModule.forRoot({ ...OPTIONS, flushAt: 1 })];
     await expect(stage.appWith(twice)).rejects.toMatchObject({ code: 'DUPLICATE_MODULE' });
   });
@@ -318,8 +318,8 @@ describe('AnalyticsModule', () => {
     });
   });
 
-  it('is refused with options of a request, since each request would have a client of its own', async () => {
-    // Nest itself refuses it in a module that is imported, but for its older versions.
+  it('is refused with request-scoped options, since each request would have a client of its own', async () => {
+    // In an imported module, Nest refuses this itself, except for its older versions.
     const app = await NestFactory.createApplicationContext(OrdersModule, { logger: new LogLines() });
     const analytics = AnalyticsModule.forRootAsync({
       isGlobal: false,
@@ -334,7 +334,7 @@ describe('AnalyticsModule', () => {
     await app.close();
   });
 
-  it('uses the connection of the BullMQ module of the application where it has none of its own', async () => {
+  it('uses the connection of the application’s BullMQ module if it has none of its own', async () => {
     const host = BullModule.forRoot({ connection: { host: '127.0.0.1', port: 1 } });
     const app = await stage.appWith([
       host,

@@ -19,7 +19,7 @@ const COPIED = [
 ];
 const LINKED = ['esbuild', 'preact'];
 
-/** Stands in for the compiler, which takes long: notes its project, and writes what the build goes on with. */
+/** Replaces the slow compiler: logs its project, and writes the files that the next build steps need. */
 const COMPILER = `
 const { appendFileSync, mkdirSync, writeFileSync } = require('node:fs');
 const project = process.argv[3];

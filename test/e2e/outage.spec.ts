@@ -8,7 +8,7 @@ const AWAY_FOR = 5_000;
 describeBackend('a queue under load, whose server is killed', (backend) => {
   const stage = new Stage();
 
-  it('loses nothing over five seconds', async () => {
+  it('loses nothing while the server is away for five seconds', async () => {
     expect(await runOutage(backend, stage, AWAY_FOR)).toEqual({ lost: [], refused: 0, pending: 0 });
   }, 120_000);
 });

@@ -8,21 +8,21 @@ import { messageIds, queuedIds, receivedIds } from '../support/message-ids.js';
 import { lookIntoQueue } from '../support/open-queue.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 
-/** Not a multiple of the 20 that trigger a flush: some are still in the buffer when the process ends. */
+/** Not a multiple of the 20 that trigger a flush, so that some are still in the buffer when the process ends. */
 const IDS = messageIds('m', 45);
 
-/** How the queue is away, and how long the application waits for it: 4.5 s make a delay of seconds between two adds. */
+/** How the queue goes away, and how long the application waits: in 4.5 s, the delay between adds reaches seconds. */
 const AWAY = [
   ['stop', 4_500],
   ['pause', 4_500],
 ] as const;
-/** The application gives up while these delays are short, which is the same with any server. */
+/** The application gives up while these delays are short. That is the same with any server. */
 const GIVEN_UP_SOON = ['stop', 500] as const;
 
 describeBackend('a process', (backend) => {
   const stage = new Stage();
 
-  it('hands all that it took to the queue before SIGTERM ends it', async () => {
+  it('hands all accepted messages to the queue before SIGTERM ends it', async () => {
     const receiver = await stage.receiver({ answer: [503] });
     const { connection } = backend;
     const child = await startApplication({
@@ -36,7 +36,7 @@ describeBackend('a process', (backend) => {
     expect(await lookIntoQueue(connection, queuedIds)).toEqual([...IDS].sort());
   });
 
-  it('hands all that it took to the queue in app.close(), and then ends by itself, with no timer to wait for', async () => {
+  it('hands all accepted messages to the queue in app.close(), and then ends by itself, with no timer left', async () => {
     const receiver = await stage.receiver({ answer: [503] });
     const { connection } = backend;
     const child = await startApplication({
@@ -57,7 +57,7 @@ describeBackend('a process', (backend) => {
 
 function describeProducer(backend: ServerBackend, stage: Stage): void {
   it.each(backend.name === 'Redis' ? [...AWAY, GIVEN_UP_SOON] : AWAY)(
-    'ends by itself after app.close() also while the queue is away (%s, for %i ms), and waits for no retry',
+    'ends by itself after app.close() even while the queue is away (%s, %i ms), and waits for no retry',
     async (away, shutdownTimeout) => {
       const receiver = await stage.receiver();
       await backend.server[away]();
@@ -74,7 +74,7 @@ function describeProducer(backend: ServerBackend, stage: Stage): void {
     },
   );
 
-  it('that only produces ends by itself when it has no more to do, and all is in the queue', async () => {
+  it('ends by itself without a worker when it has nothing left to do, with all messages in the queue', async () => {
     const receiver = await stage.receiver();
     const child = await startApplication({
       connection: backend.connection,
@@ -89,7 +89,7 @@ function describeProducer(backend: ServerBackend, stage: Stage): void {
     expect(receiver.requests).toEqual([]);
   });
 
-  it('that only produces has its messages delivered by those that deliver, each once', async () => {
+  it('has each message delivered once by a process with a worker if it has none itself', async () => {
     const receiver = await stage.receiver();
     const plan = { connection: backend.connection, webhooks: webhooksTo(receiver), end: 'signal' } as const;
     const producers = await Promise.all(
@@ -106,7 +106,7 @@ function describeProducer(backend: ServerBackend, stage: Stage): void {
     await Promise.all(producers.map((producer) => producer.stop('SIGTERM')));
   });
 
-  it('delivers the next message at once when another one, which delivered most of them, is killed', async () => {
+  it('delivers the next message at once when the process that delivered most messages is killed', async () => {
     const receiver = await stage.receiver();
     const { connection } = backend;
     const start = async (worker: string): Promise<GuardedChild> => {
@@ -119,7 +119,7 @@ function describeProducer(backend: ServerBackend, stage: Stage): void {
     await Promise.all([first.waitFor(/^started$/), second.waitFor(/^started$/)]);
     const options = { connection, webhooks: webhooksTo(receiver), worker: false, flushAt: 1 };
     const { analytics } = await stage.app(options);
-    /** Has messages delivered one after the other, and tells by which workers. */
+    /** Tracks messages one after the other, and resolves to the workers that delivered them. */
     const deliver = async (count: number): Promise<unknown[]> => {
       const before = receiver.requests.length;
       for (let n = 1; n <= count; n++) {
@@ -132,7 +132,7 @@ function describeProducer(backend: ServerBackend, stage: Stage): void {
     const isFirstBusy = workers.filter((worker) => worker === 'first').length > 15;
     const [busy, other] = isFirstBusy ? [first, 'second'] : [second, 'first'];
     await busy.stop('SIGKILL');
-    // A worker that heard nothing would look by itself after five seconds.
+    // A worker that is not notified looks by itself only after five seconds.
     expect(await within(4_000, deliver(1))).toEqual([other]);
     expect(await deliver(10)).toEqual(Array.from({ length: 10 }, () => other));
   });

@@ -7,7 +7,7 @@ import { Stage, webhooksTo } from '../support/stage.js';
 describeBackend('an application', (backend) => {
   const stage = new Stage();
 
-  it('delivers what was queued before its last end', async () => {
+  it('delivers messages that were queued before its restart', async () => {
     const receiver = await stage.receiver({ answer: [503, 200] });
     const options = {
       connection: backend.connection,
@@ -31,7 +31,7 @@ describeBackend('an application', (backend) => {
 });
 
 function describeAbsence(backend: ServerBackend, stage: Stage): void {
-  it('starts and takes messages without its queue, and delivers them when that comes', async () => {
+  it('starts and accepts messages without its queue, and delivers them when the queue starts', async () => {
     await backend.server.stop();
     const receiver = await stage.receiver();
     const app = await stage.app({ connection: backend.connection, webhooks: webhooksTo(receiver) });
@@ -49,7 +49,7 @@ function describeAbsence(backend: ServerBackend, stage: Stage): void {
   });
 
   it.each(['stop', 'kill'] as const)(
-    'goes on delivering when its queue was away and is back (%s)',
+    'continues to deliver after its queue was away and is back (%s)',
     async (end) => {
       const receiver = await stage.receiver();
       const app = await stage.app({ connection: backend.connection, webhooks: webhooksTo(receiver) });
@@ -68,7 +68,7 @@ function describeAbsence(backend: ServerBackend, stage: Stage): void {
       await app.settled();
 
       const events = eventsIn(receiver.requests);
-      // A crash of PostgreSQL may undo the last that a worker has committed, here the end of the first job.
+      // A crash of PostgreSQL may undo a worker's last commit, here the end of the first job.
       const isRepeated = end === 'kill' && backend.name === 'PostgreSQL';
       expect(isRepeated ? [...new Set(events)] : events).toEqual(['After', 'Before', 'Meanwhile']);
       expect(app.log.analytics).toEqual([
@@ -78,7 +78,7 @@ function describeAbsence(backend: ServerBackend, stage: Stage): void {
     },
   );
 
-  it('waits for its queue in a flush that set no timeout', async () => {
+  it('waits for its queue in a flush without a timeout', async () => {
     await backend.server.stop();
     const receiver = await stage.receiver();
     const app = await stage.app({ connection: backend.connection, webhooks: webhooksTo(receiver) });
@@ -89,7 +89,7 @@ function describeAbsence(backend: ServerBackend, stage: Stage): void {
     expect(await flushed).toEqual({ queued: 1, refused: 0, pending: 0 });
   });
 
-  it('takes messages up to the bound of its buffer without its queue; the rest is counted, and told once', async () => {
+  it('accepts messages up to its buffer limit without its queue, counts the rest, and logs that once', async () => {
     await backend.server.stop();
     const receiver = await stage.receiver();
     const app = await stage.app({

@@ -15,7 +15,7 @@ import { PostgresServer } from '../support/postgres-server.js';
 import { until } from '../support/until.js';
 
 const MAIN = fileURLToPath(new URL('../../sample-app/dist/main.js', import.meta.url));
-/** A start of the shop, and the time until a job whose worker was killed is found again. */
+/** Milliseconds for a start of the shop, and for the job of a killed worker to be found again. */
 const TIMEOUT = 120_000;
 const SECRET = 'teehee';
 
@@ -24,7 +24,7 @@ const running = new Set<GuardedChild>();
 async function startMain(cwd: string, port: number, env: NodeJS.ProcessEnv): Promise<GuardedChild> {
   const child = await GuardedChild.start(process.execPath, [UNOPTIMIZED, MAIN], {
     cwd,
-    // As someone who tries it: in tests, the embedded queue would be in memory.
+    // Like a user who tries the shop: in the test environment, the embedded queue would be in memory.
     env: { ...process.env, NODE_ENV: 'development', PORT: String(port), ...env },
   });
   running.add(child);
@@ -44,9 +44,9 @@ function field(json: unknown, name: string): string {
   return value;
 }
 
-/** The sample shop as a process of its own, and a browser's view of it. */
+/** The sample shop in a process of its own, as one browser sees it. */
 class Shop {
-  /** The browser's. */
+  /** Cookie of the browser. */
   cookie = '';
 
   private constructor(
@@ -59,7 +59,7 @@ class Shop {
     const child = await startMain(cwd, port, env);
     const said = await child.waitFor(/The shop is open|Port \d+ is in use/);
     if (!said.includes('open')) {
-      // Another process's outgoing connection was given the port before the shop could take it.
+      // An outgoing connection of another process got the port before the shop could listen on it.
       await child.exited;
       return Shop.open(cwd, env);
     }
@@ -68,7 +68,7 @@ class Shop {
     return new Shop(child, `http://127.0.0.1:${port}`);
   }
 
-  /** The shop as another browser sees it. */
+  /** Returns the shop as another browser sees it. */
   visit(cookie = ''): Shop {
     const shop = new Shop(this.child, this.url);
     shop.cookie = cookie;
@@ -90,13 +90,13 @@ class Shop {
     return this.cookie.slice('visitor='.length);
   }
 
-  /** Resolves to the new customer's id. */
+  /** Signs up a new customer, and resolves to the customer's id. */
   async signUp(): Promise<string> {
     const response = await this.send('POST', '/account', { name: 'Zoë', email: 'zoe@example.com' });
     return field(await response.json(), 'id');
   }
 
-  /** Recomputes the audience, and resolves to how many came, went and stayed. */
+  /** Recomputes the audience, and resolves to how many users joined, left and stayed. */
   async recompute(): Promise<unknown> {
     return (await this.send('POST', '/audiences/big-spenders')).json();
   }
@@ -109,7 +109,7 @@ class Shop {
     return field(order, 'orderId');
   }
 
-  /** The page's stream of deliveries: those so far, and each that follows. */
+  /** Yields the deliveries in the page's stream: first the past ones, then each new one. */
   async *deliveries(path = '/deliveries'): AsyncGenerator<string> {
     const { body } = await fetch(new URL(path, this.url), { headers: { cookie: this.cookie } });
     if (body === null) throw new Error('The stream has no body');
@@ -121,7 +121,7 @@ class Shop {
     }
   }
 
-  /** Resolves to all deliveries until the first that has these texts in it. */
+  /** Resolves to all deliveries up to the first one that contains these texts. */
   async deliveriesUntil(text: string | readonly string[], path?: string): Promise<unknown[]> {
     const texts = [text].flat();
     const seen: unknown[] = [];
@@ -155,7 +155,7 @@ afterAll(async () => {
   }
 });
 
-/** What of these deliveries is about somebody. */
+/** Returns the deliveries that contain an id. */
 function about(id: string, deliveries: readonly unknown[]): unknown[] {
   return deliveries.filter((delivery) => JSON.stringify(delivery).includes(id));
 }
@@ -163,13 +163,13 @@ function about(id: string, deliveries: readonly unknown[]): unknown[] {
 describe('the sample shop', () => {
   let shops: Promise<Shop>;
 
-  /** Opens it again, in the same folder: each start makes a database in memory, which takes seconds. */
+  /** Opens the shop in the same folder as before. Each start creates a database in memory, which takes seconds. */
   function open(): Promise<Shop> {
     shops = Shop.open(folder, { SHARED_SECRET: SECRET });
     return shops;
   }
 
-  /** The shop that is open, as somebody new sees it. */
+  /** Resolves to the open shop as a new visitor sees it. */
   const visit = async (): Promise<Shop> => (await shops).visit();
 
   beforeAll(async () => {
@@ -177,7 +177,7 @@ describe('the sample shop', () => {
   }, TIMEOUT);
 
   it(
-    'delivers what a customer does, signed, to the receiver that its page shows',
+    'delivers the events of a customer, signed, to the receiver that its page shows',
     async () => {
       const shop = await visit();
       const page = await shop.send('GET', '/');
@@ -222,7 +222,7 @@ describe('the sample shop', () => {
   );
 
   it(
-    'sends the event of an order that is paid, and none of a payment that fails',
+    'sends the event of a paid order, and none of a failed payment',
     async () => {
       const shop = await visit();
       const failed = await shop.send('POST', '/payments', { product: 'tent', fails: true });
@@ -253,7 +253,7 @@ describe('the sample shop', () => {
     afterAll(() => visitor.close());
 
     it(
-      'has a button that pays, and one that pays and fails, of which nothing is sent',
+      'has a button for a payment, and one for a payment that fails and sends nothing',
       async () => {
         await visitor.sees('Live: each delivery shows up');
         await visitor.click('Pay, then fail nothing');
@@ -262,7 +262,7 @@ describe('the sample shop', () => {
         await visitor.sees('Paid. The event was committed together with the order.');
         const cookie = (await visitor.cookies()).find(({ name }) => name === 'visitor');
         if (cookie === undefined) throw new Error('The shop has set no cookie');
-        // The page shows what everybody has done.
+        // The page shows the deliveries of all visitors.
         const arrived = (event: string): Promise<string[]> =>
           until(async () => {
             const shown = (await visitor.page.evaluate(
@@ -272,7 +272,7 @@ describe('the sample shop', () => {
             return own.some((text) => text.includes(event)) ? own : undefined;
           });
         await arrived('Order Completed');
-        // What is tracked now comes a second later: whatever the failed payment had sent would be here by then.
+        // This event arrives a second later: any event of the failed payment would have arrived by then.
         await visitor.click('Order a unicorn track');
         expect(await arrived('Order Refused')).toEqual([
           expect.stringContaining('"event": "Order Refused"'),
@@ -283,7 +283,7 @@ describe('the sample shop', () => {
     );
 
     it(
-      'leads to a receiver that is broken, an event that fails for good, and its replay in the console',
+      'lets a visitor break the receiver, see an event fail for good, and replay it in the console',
       async () => {
         await visitor.sees('Live: each delivery shows up');
         const choose = async (state: string, said: string): Promise<void> => {
@@ -313,7 +313,7 @@ describe('the sample shop', () => {
   });
 
   it(
-    'records orders that are refused and orders that come back, each with who it was',
+    'records refused and returned orders, each with its visitor',
     async () => {
       const shop = await visit();
       const refused = await shop.send('POST', '/orders', { product: 'unicorn' });
@@ -335,7 +335,7 @@ describe('the sample shop', () => {
   );
 
   it(
-    'tells the receiver who came to the audience Big Spenders and who went, and nothing of the others',
+    'tells the receiver who joined and who left the audience Big Spenders, and nothing about others',
     async () => {
       const shop = await visit();
       const userId = await shop.signUp();
@@ -359,7 +359,7 @@ describe('the sample shop', () => {
   );
 
   it(
-    'takes a customer who deletes the account out of the audience before, and never speaks of that one again',
+    'removes a customer who deletes the account from the audience first, and never mentions that customer again',
     async () => {
       const shop = await visit();
       const userId = await shop.signUp();
@@ -374,7 +374,7 @@ describe('the sample shop', () => {
   );
 
   it(
-    'turns away what is not signed with its secret, and keeps an event that comes twice once',
+    'refuses requests that are not signed with its secret, and keeps a repeated event once',
     async () => {
       const shop = await visit();
       const body = { type: 'delete', userId: '019mr8mf4r', timestamp: '2012-12-02T00:30:08.276Z' };
@@ -398,7 +398,7 @@ describe('the sample shop', () => {
   );
 
   it(
-    'lets a visitor register a webhook, which gets their own orders alone, after a restart too',
+    'lets a visitor register a webhook that gets only their own orders, even after a restart',
     async () => {
       const shop = await visit();
       await shop.send('GET', '/products/tent');
@@ -414,7 +414,7 @@ describe('the sample shop', () => {
         const recent = await (await shop.send('GET', `/analytics/destinations/${id}/recent`)).text();
         return recent.includes('"state":"delivered"') ? true : undefined;
       });
-      // It ends when it is asked to, also while a page is looking on.
+      // The shop ends on SIGTERM even while a page reads the stream.
       const stream = shop.deliveries('/webhook/deliveries');
       await stream.next();
       const cut = expect(stream.next()).rejects.toThrow('terminated');
@@ -422,7 +422,7 @@ describe('the sample shop', () => {
       await cut;
 
       const again = (await open()).visit(cookie);
-      // It has another port by now, as the visitor's application would have another address.
+      // The shop has another port by now, as the visitor's application would have another address.
       expect(field(await (await again.send('POST', '/webhook')).json(), 'id')).toBe(id);
       const second = await again.order();
       expect(await again.deliveriesUntil(second, '/webhook/deliveries')).toHaveLength(1);
@@ -432,7 +432,7 @@ describe('the sample shop', () => {
   );
 
   it(
-    'delivers an order after it was killed while the receiver was down',
+    'delivers an order after a restart if it was killed while the receiver was down',
     async () => {
       const killed = await visit();
       await killed.send('PUT', '/hooks/state', { state: 'down' });
@@ -447,7 +447,7 @@ describe('the sample shop', () => {
   );
 
   it(
-    'shows in its console an order that failed for good, and delivers it when that is replayed',
+    'shows an order that failed for good in its console, and delivers it on replay',
     async () => {
       const shop = await visit();
       await shop.send('PUT', '/hooks/state', { state: 'broken' });
@@ -486,7 +486,7 @@ describe('the sample shop', () => {
 
 describeBackend('the sample shop in two processes', (backend) => {
   if (backend.name === 'embedded') {
-    it('is refused, since the embedded queue is for one', async () => {
+    it('is refused with the embedded queue, which only one process can use', async () => {
       const child = await startMain(folder, await freePort(), { WORKER: 'false' });
       await child.waitFor(/`connection`: expected a `redis:\/\/` or `postgres:\/\/` URL/);
       await child.exited;
@@ -498,12 +498,12 @@ describeBackend('the sample shop in two processes', (backend) => {
   let database: PostgresServer | undefined;
 
   beforeAll(async () => {
-    // A database in memory takes seconds to make, in each of the two.
+    // Each of the two processes would take seconds to create a database in memory.
     if (backend.name === 'Redis' && PostgresServer.installed) database = await PostgresServer.create();
   });
   afterAll(() => database?.dispose());
 
-  /** One that delivers, and one that only produces. They stay open for the next test. */
+  /** Opens a shop that delivers, and one that only produces. Both stay open for the next test. */
   function open(): Promise<[worker: Shop, producer: Shop]> {
     shops ??= openOn(backend.connection);
     return shops;
@@ -518,7 +518,7 @@ describeBackend('the sample shop in two processes', (backend) => {
 
   if (backend.name === 'PostgreSQL') {
     it(
-      'delivers what another process has paid in a database on a server, and nothing of a payment that fails',
+      'delivers the event of an order paid in the other process, and none of a failed payment',
       async () => {
         const [worker, producer] = await open();
         expect((await producer.send('POST', '/payments', { product: 'tent', fails: true })).status).toBe(402);
@@ -533,7 +533,7 @@ describeBackend('the sample shop in two processes', (backend) => {
   }
 
   it(
-    'delivers what a visitor did in the other process, to their webhook too, and if that is killed right then',
+    'delivers events of the other process, also to a visitor’s webhook, even if that process is killed at once',
     async () => {
       const [worker, producer] = await open();
       await worker.send('GET', '/products/tent');
@@ -542,7 +542,7 @@ describeBackend('the sample shop in two processes', (backend) => {
       expect(await worker.deliveriesUntil(first, '/webhook/deliveries')).toMatchObject([
         { verdict: 'verified', body: { event: 'Order Completed' } },
       ]);
-      // An order is in the queue before it is answered.
+      // The shop answers only after the event of the order is in the queue.
       const last = await producer.order();
       await producer.stop('SIGKILL');
       expect(await worker.delivery(last)).toMatchObject({ verdict: 'verified' });

@@ -6,13 +6,13 @@ import { ifServer, type ServerBackend } from '../support/if-server.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 
 const SHUTDOWN_TIMEOUT = 1_000;
-/** For what a busy machine adds to the timeout, in milliseconds. Without one, a shutdown would not end. */
+/** Milliseconds that a busy machine may add to the timeout. Without a timeout, a shutdown would not end. */
 const LEEWAY = 60_000;
 
 describeBackend('a shutdown', (backend) => {
   const stage = new Stage();
 
-  it('puts a message back whose receiver does not answer, and the next start delivers it', async () => {
+  it('puts back a message whose receiver does not answer, and the next application delivers it', async () => {
     const receiver = await stage.receiver({ answer: [() => undefined, 200] });
     const options = {
       connection: backend.connection,
@@ -37,7 +37,7 @@ describeBackend('a shutdown', (backend) => {
 
 function describeAbsence(backend: ServerBackend, stage: Stage): void {
   it.each(['stop', 'pause'] as const)(
-    'ends within its timeout while the queue is away (%s), with one line that tells the loss, and is silent when it is called again',
+    'ends within its timeout while the queue is away (%s), logs the loss once, and logs nothing when it is called again',
     async (away) => {
       const receiver = await stage.receiver();
       const app = await stage.app({
@@ -92,7 +92,7 @@ function describeAbsence(backend: ServerBackend, stage: Stage): void {
 describeRedis('a shutdown whose queue cannot be closed', () => {
   const stage = new Stage();
 
-  it('tells the loss all the same', async () => {
+  it('logs the loss all the same', async () => {
     const app = await stage.app({
       connection: `redis://127.0.0.1:${await freePort()}`,
       webhooks: { urls: ['https://hooks.example.com/'] },

@@ -16,7 +16,7 @@ function compiled(code: string): string {
 }
 
 describe('The checks of a store of your own', () => {
-  /** Inside the package, so that the snippet finds it by its name. */
+  /** Lies inside the package, so that the snippet can import the package by name. */
   let folder: string;
 
   beforeAll(async () => {
@@ -65,13 +65,13 @@ describe('The checks of a store of your own', () => {
     expect(results(printed, 'not ok')).toBe(0);
   });
 
-  it('fail for one that does not, and name the rule', async () => {
+  it('fail for a store that breaks a rule, and name the rule', async () => {
     const printed = await check('Forgetful');
     expect(printed).toMatch(/not ok \d+ - knows nothing of an id that it never had/);
     expect(results(printed, 'ok')).toBeGreaterThan(0);
   });
 
-  it('fail for one that does not answer, and name the method', async () => {
+  it('fail for a store that does not answer, and name the method', async () => {
     const printed = await check('Hanging');
     expect(printed).toMatch(/not ok \d+ - lists in pages/);
     expect(printed).toContain('`list` of `destinations.store` has not answered within 3 seconds');

@@ -36,7 +36,7 @@ describeServers('an application whose logger throws', (backend) => {
     expect(warn).toHaveBeenCalledWith(expect.stringContaining("The application's logger threw TypeError"));
   });
 
-  it('goes on when its queue has been away', async () => {
+  it('continues to deliver after its queue was away', async () => {
     const receiver = await stage.receiver();
     const app = await stage.app({ connection: backend.connection, webhooks: webhooksTo(receiver) });
     silence(app);

@@ -9,9 +9,9 @@ import { until } from '../support/until.js';
 describeServers('a deploy that changes the format of jobs', (backend) => {
   const stage = new Stage();
 
-  it('fails nothing and loses nothing while both versions track and deliver', async () => {
+  it('fails and loses no message while both versions track and deliver', async () => {
     const { connection } = backend;
-    // Each version also writes what is left of jobs that the other one had before.
+    // Each version also writes the rest of jobs that the other version handled before.
     const receiver = await stage.receiver({ answer: (_, index) => (index % 10 === 9 ? 503 : 200) });
     const options = {
       connection,

@@ -9,7 +9,7 @@ const stage = new Stage();
 const folders = new EmbeddedFolders();
 afterAll(() => folders.dispose());
 
-it('an application that closes its database in a hook of its own closes its queue all the same', async () => {
+it('an application that closes its database in its own shutdown hook still closes its queue', async () => {
   const database = await PGlite.create('memory://');
   const close = { onApplicationShutdown: () => database.close() };
   @Module({ providers: [{ provide: 'DATABASE', useValue: close }] })
@@ -29,6 +29,6 @@ it('an application that closes its database in a hook of its own closes its queu
   });
   await receiver.received(1);
   await app.close();
-  // Its folder would be locked.
+  // If the queue were still open, its folder would be locked.
   await expect(stage.app(options)).resolves.toBeDefined();
 });

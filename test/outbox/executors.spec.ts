@@ -18,7 +18,7 @@ import { prismaOf } from '../support/prisma-client.js';
 const PAGE = new URL('../../docs/transactions.md', import.meta.url);
 const FUNCTIONS = { fromDrizzle, fromKnex, fromKysely, fromMikroOrm, fromPrisma, fromTypeOrm, sql };
 
-/** What a snippet of the page finds around it, and how it is closed. */
+/** The variables that a snippet of the page uses, and a function that closes them. */
 interface Library {
   scope: object;
   close: () => Promise<unknown>;
@@ -80,7 +80,7 @@ describeWith('postgres', PostgresServer.installed, 'a transaction of', () => {
   });
   afterAll(() => server.dispose());
 
-  /** Runs a snippet of the page; `after` comes after its event, in the same transaction. */
+  /** Runs a snippet of the page, with the code `after` right after its event, in the same transaction. */
   async function run(name: string, scope: object, after = ''): Promise<void> {
     const code = readmeSnippet(page, name).replace(/(analytics\.within.*;\n)/, `$1${after}`);
     const names = Object.keys(scope);
@@ -118,7 +118,7 @@ describeWith('postgres', PostgresServer.installed, 'a transaction of', () => {
 });
 
 describe('the page about transactions', () => {
-  it('shows options that the module takes', async () => {
+  it('shows options that the module accepts', async () => {
     const code = readmeSnippet(await readFile(PAGE, 'utf8'), 'module');
     // eslint-disable-next-line @typescript-eslint/no-implied-eval -- the text is that of our own page
     const define = new Function('AnalyticsModule', 'process', code) as (...values: unknown[]) => void;
@@ -142,7 +142,7 @@ describe('a transaction of another database', () => {
     expect(adapt).toThrow(expect.objectContaining({ code: 'UNSUPPORTED_OUTBOX_DATABASE' }));
   });
 
-  it('is refused where it is no transaction of that library at all', () => {
+  it('is refused if it is no transaction of the library at all', () => {
     expect(() => fromPrisma({} as never)).toThrow(expect.objectContaining({ code: 'INVALID_EXECUTOR' }));
   });
 });

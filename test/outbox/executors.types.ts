@@ -1,4 +1,4 @@
-/** The transactions of the real libraries fit the functions. Nothing here is run. */
+/** Proves by compiling that the transactions of the real libraries fit the functions. Nothing here is run. */
 import type { PGlite } from '@electric-sql/pglite';
 import type { EntityManager as MikroOrmManager } from '@mikro-orm/postgresql';
 import type { ITXClientDenyList } from '@prisma/client/runtime/client';

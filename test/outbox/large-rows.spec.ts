@@ -9,16 +9,16 @@ import { Stage, webhooksTo } from '../support/stage.js';
 import { until } from '../support/until.js';
 import { Shop } from './outbox-stage.js';
 
-/** Close to the limit of 32 KB. As objects they take twenty times as much. */
+/** Close to the limit of 32 KB as JSON. As objects in memory they take twenty times as much. */
 const EMPTY_OBJECTS = new Array(10_000).fill({});
 const LARGEST = 32_768;
-/** As objects they take 320 MB together. */
+/** Number of rows that take 320 MB as objects in memory. */
 const MANY = 500;
-/** Three times what a relay claims at once. */
+/** Three times as many rows as a relay claims at once. */
 const SOME = 200;
-/** Megabytes that the process may use for its objects: as in a container with 256 MB. */
+/** Megabytes of the process's heap, as in a container with 256 MB. */
 const HEAP = 128;
-/** Bytes that a relay claims at once, but for the last row. */
+/** Bytes that a relay claims at once, not counting the last row. */
 const CLAIMED = 2_048_000;
 
 describeWith('postgres', PostgresServer.installed, 'an outbox with large rows', () => {
@@ -62,7 +62,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox with large rows', 
     );
   }
 
-  it('ends no process with little memory, which delivers them', async () => {
+  it('delivers the rows from a process with little memory, which survives', async () => {
     const receiver = await stage.receiver();
     const options = { connection: shop.url, webhooks: webhooksTo(receiver) };
     await writeRows(MANY, options);
@@ -80,7 +80,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox with large rows', 
     expect(new Set(receivedIds(receiver)).size).toBe(MANY);
   }, 120_000);
 
-  it('lets timers and requests in between while they are read', async () => {
+  it('lets timers and requests run while the rows are read', async () => {
     const read = new Set<string>();
     const turns: number[] = [];
     let isSameTurn = false;
@@ -88,7 +88,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox with large rows', 
       connection: shop.url,
       webhooks: webhooksTo(await stage.receiver()),
       destinations: {
-        // The first that the application hears of a row.
+        // For each row, this is the first function of the application that is called.
         tenant: ({ messageId }) => {
           if (!isSameTurn) setImmediate(() => (isSameTurn = false));
           if (!isSameTurn) turns.push(0);
@@ -107,11 +107,11 @@ describeWith('postgres', PostgresServer.installed, 'an outbox with large rows', 
     await stage.app({ ...options, outbox: { connection: shop.url } });
     await noRows();
     expect(read.size).toBe(SOME);
-    // Half of what is claimed at once.
+    // Half of the rows that are claimed at once.
     expect(Math.max(...turns)).toBeLessThan(CLAIMED / LARGEST / 2);
   });
 
-  it('takes no more than two megabytes of them at once', async () => {
+  it('claims no more than two megabytes of rows at once', async () => {
     const options = { connection: shop.url, webhooks: webhooksTo(await stage.receiver()) };
     await writeRows(SOME, options);
     const { database, claims } = watched(shop);
@@ -120,7 +120,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox with large rows', 
     expect(Math.max(...claims)).toBeLessThan(CLAIMED + LARGEST);
   });
 
-  it('takes no more of those at once that have waited for room', async () => {
+  it('claims no more at once of rows that have waited for room', async () => {
     const options = { connection: shop.url, webhooks: webhooksTo(await stage.receiver(), { id: 'full' }) };
     await writeRows(SOME, options);
     await shop.rows(
@@ -133,7 +133,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox with large rows', 
   });
 });
 
-/** The database of an application, and the bytes of the messages that were claimed there at once. */
+/** Returns the database of an application, and the bytes of the messages in each claim. */
 function watched({ pool }: Shop): { database: OutboxDatabase; claims: readonly number[] } {
   const claims: number[] = [];
   const database: OutboxDatabase = {

@@ -48,7 +48,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox of two application
     return ids.sort();
   }
 
-  /** Resolves when a relay has decided about all rows. @param left how many of them are still there */
+  /** Resolves when a relay has decided about all rows. @param left number of rows that remain in the table */
   async function looked(left: number): Promise<void> {
     await until(async () => {
       const rows = await Promise.all([database.rows(UNSEEN), database.rows(ROWS)]);
@@ -56,7 +56,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox of two application
     });
   }
 
-  it('delivers to each its own rows, and says what is wrong', async () => {
+  it('delivers to each application its own rows, and logs what is wrong', async () => {
     const producer = await start('billing', { worker: false });
     const shop = await start('shop');
     const [ofBilling, ofShop] = [await track(producer), await track(shop)];
@@ -67,7 +67,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox of two application
       /^warn: nestjs_analytics\.outbox has rows of another application/,
     );
     await shop.close();
-    // As if their rest were over.
+    // Makes the rows due, as if their pause were over.
     await database.rows(`UPDATE nestjs_analytics.outbox SET due_at = '-infinity'`);
     const billing = await start('billing');
     await billingReceiver.received(EVENTS);
@@ -78,7 +78,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox of two application
     expect(shop.log.analytics).toHaveLength(1);
   });
 
-  it("does not delete the other one's users", async () => {
+  it("does not delete the other application's users", async () => {
     shopReceiver = await stage.receiver({ answer: [404] });
     const billing = await start('billing', { worker: false });
     const shop = await start('shop', { unknownJobTimeout: 0 });
@@ -93,7 +93,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox of two application
     expect(failed.map((message) => message.messageId)).toEqual([messageId]);
   });
 
-  it('sets aside what nobody has taken in time, until its marks are removed', async () => {
+  it('sets aside a row that no application takes in time, and delivers it once its marks are removed', async () => {
     const producer = await start('billing', { worker: false });
     const shop = await start('shop', { unknownJobTimeout: 0 });
     const messageId = await database.pay(producer);
@@ -107,7 +107,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox of two application
     expect(receivedIds(shopReceiver)).toEqual([messageId]);
   });
 
-  it('leaves those of the other one alone where both have an `endpoint` in common', async () => {
+  it('leaves the other application’s rows alone if both share an `endpoint`', async () => {
     const endpoint = shopReceiver.url().slice(0, -1);
     const options = { webhooks: undefined, endpoint, prefix: undefined };
     const billing = await start('billing', { ...options, worker: false });
@@ -118,7 +118,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox of two application
     expect(shopReceiver.requests).toEqual([]);
   });
 
-  it('leaves those to the other one at first that has the same URL', async () => {
+  it('leaves rows at first to the other application if both have the same URL', async () => {
     const options = { webhooks: webhooksTo(shopReceiver), prefix: 'staging' };
     const billing = await start('billing', { ...options, worker: false });
     await database.pay(billing);
@@ -134,7 +134,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox of two application
     expect(shopReceiver.requests).toEqual([]);
   });
 
-  it('keeps those of the other one that wait for room, though its sources have other names', async () => {
+  it('keeps the other application’s rows that wait for room, though its sources have other names', async () => {
     const sources = [{ name: 'billing', writeKey: 'wk_billing' }];
     const billing = await start('billing', { sources, writeKey: undefined, worker: false });
     await database.pay(billing);
@@ -162,7 +162,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox of two application
       { ...elsewhere, ...two('wk_web') },
       two('wk_new'),
     ],
-  ])('is told from that of one application that has %s', async (_, before, after) => {
+  ])('is not confused with the outbox of one application that has %s', async (_, before, after) => {
     const producer = await start('shop', { ...before, worker: false });
     const messageId = await database.pay(producer);
     await start('shop', { ...after, unknownJobTimeout: 0 });
@@ -170,7 +170,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox of two application
     expect(receivedIds(shopReceiver)).toEqual([messageId]);
   });
 
-  it('is told from that of one whose destinations are all at run time, and that has a new write key', async () => {
+  it('is not confused with that of one application with only run-time destinations and a new write key', async () => {
     const options = {
       webhooks: undefined,
       destinations: { allowPrivateNetwork: true, encryptionKey: '0'.repeat(64) },

@@ -78,7 +78,7 @@ describeWith('postgres', PostgresServer.installed, 'a call in a transaction', ()
     expect(app.analytics.usage()).toEqual({ received: 0, filtered: 0 });
   });
 
-  it('is seen by `beforeSend`, gets the context, and is a snapshot', async () => {
+  it('passes `beforeSend`, gets the context, and is a snapshot', async () => {
     const app = await start({
       context: { app: { name: 'shop' } },
       beforeSend: (message: AnalyticsMessage) =>
@@ -111,7 +111,7 @@ describeWith('postgres', PostgresServer.installed, 'a call in a transaction', ()
     expect(app.analytics.usage()).toEqual({ received: 2, filtered: 1 });
   });
 
-  it('comes in the order in which events were written', async () => {
+  it('is delivered in the order in which events were written', async () => {
     const options = {
       connection: shop.url,
       endpoint: receiver.url(),
@@ -138,7 +138,7 @@ describeWith('postgres', PostgresServer.installed, 'a call in a transaction', ()
     client.release();
   });
 
-  it('says so if the database of its transaction has no outbox', async () => {
+  it('rejects with OUTBOX_TABLE if the database of its transaction has no outbox', async () => {
     const app = await start();
     const other = await stage.add(Shop.open(await server.createDatabase()));
     await expect(app.analytics.within(other.pool).track({ userId: 'u1', event: 'E' })).rejects.toMatchObject({
@@ -147,7 +147,7 @@ describeWith('postgres', PostgresServer.installed, 'a call in a transaction', ()
   });
 
   it.each([{}, undefined, { $executeRawUnsafe: () => 1 }])(
-    'is refused with something that is no executor (%p)',
+    'is refused with a value that is no executor (%p)',
     async (executor) => {
       const app = await start();
       expect(() => app.analytics.within(executor as never)).toThrow(
@@ -159,7 +159,7 @@ describeWith('postgres', PostgresServer.installed, 'a call in a transaction', ()
   it.each([
     ['text that is no JSON', '{"type":'],
     ['something that is no message', '{"type":"track"}'],
-  ])('leaves the others alone if a row holds %s, which is set aside', async (_, text) => {
+  ])('is delivered although another row holds %s, which is set aside', async (_, text) => {
     const app = await start();
     await shop.pool.query(
       `INSERT INTO nestjs_analytics.outbox (version, source, message) VALUES (1, 'default', $1)`,
@@ -168,7 +168,7 @@ describeWith('postgres', PostgresServer.installed, 'a call in a transaction', ()
     await app.analytics.within(shop.pool).track({ userId: 'u1', event: 'Good' });
     await receiver.received(1);
     await app.log.line(/The row 1 of nestjs_analytics\.outbox cannot be moved .* is set aside/);
-    // The other row goes once the queue has its message.
+    // The other row is deleted once the queue has its message.
     const left = await until(async () => {
       const rows = await shop.rows(ROWS);
       return rows.length === 1 ? rows : undefined;
@@ -176,7 +176,7 @@ describeWith('postgres', PostgresServer.installed, 'a call in a transaction', ()
     expect(left).toEqual([{ source: 'default', message: text, problem: expect.stringMatching(/./) }]);
   });
 
-  it('is found once it is set aside, corrected and sent, or given up, as the documentation says', async () => {
+  it('can be found once it is set aside, and corrected or given up, as the documentation says', async () => {
     const app = await start();
     await shop.pool.query(
       `INSERT INTO nestjs_analytics.outbox (version, source, message)
@@ -196,11 +196,11 @@ describeWith('postgres', PostgresServer.installed, 'a call in a transaction', ()
     await receiver.received(2);
     await app.settled();
     expect(receiver.requests.map((one) => one.headers['webhook-id'])).toContain('corrected');
-    // A row goes once the queue has its message.
+    // A row is deleted once the queue has its message.
     await until(async () => ((await shop.rows(ROWS)).length === 0 ? true : undefined));
   });
 
-  it('waits for a process that knows its source, and is set aside after a time', async () => {
+  it('waits for a process that knows its source, and is set aside after `unknownJobTimeout`', async () => {
     const app = await start({ unknownJobTimeout: 0 });
     await shop.pool.query(
       `INSERT INTO nestjs_analytics.outbox (version, source, message) VALUES (1, 'other', '{}')`,
@@ -208,7 +208,7 @@ describeWith('postgres', PostgresServer.installed, 'a call in a transaction', ()
     await app.log.line(/is set aside: its source is unknown/);
   });
 
-  it('is read again the later, the more such rows there are', async () => {
+  it('is read again later, the more rows of unknown sources there are', async () => {
     await start();
     await shop.pool.query(
       `INSERT INTO nestjs_analytics.outbox (version, source, message)
@@ -221,7 +221,7 @@ describeWith('postgres', PostgresServer.installed, 'a call in a transaction', ()
       const counts = (await shop.rows<{ rows: number }>(perSecond)).map(({ rows }) => rows);
       return counts.reduce((sum, rows) => sum + rows, 0) === 10_000 ? Math.max(...counts) : undefined;
     });
-    // A thousand, and what the time of statements moves: of all at once there would be ten thousand.
+    // A thousand, plus what the duration of statements shifts. All rows at once would be ten thousand.
     expect(most).toBeLessThanOrEqual(3_000);
   });
 });

@@ -23,9 +23,9 @@ describeWith(
     let app: AnalyticsApp;
     let destinations: DestinationsService;
     let deliveries: DeliveriesService;
-    /** Of the destination. */
+    /** Id of the destination. */
     let id: string;
-    /** Of a message in the queue, and of one in the table. */
+    /** Ids of a message in the queue and of one in the table. */
     let messageIds: string[];
 
     beforeAll(async () => {
@@ -55,7 +55,7 @@ describeWith(
     });
     afterAll(() => server.dispose());
 
-    it('keeps them while it is disabled, and delivers them when it is enabled', async () => {
+    it('keeps the messages while the destination is disabled, and delivers them when it is enabled', async () => {
       await destinations.disable(id);
       await gone();
       const failed = await until(async () => {
@@ -66,7 +66,7 @@ describeWith(
       await arrived(() => destinations.enable(id));
     });
 
-    it('tells that they are dropped when it is deleted', async () => {
+    it('reports the messages as dropped when the destination is deleted', async () => {
       const dropped = firstValueFrom(deliveries.outcomes$.pipe(take(2), toArray()));
       await destinations.delete(id);
       const outcomes = await dropped;
@@ -75,13 +75,13 @@ describeWith(
       await gone();
     });
 
-    it('delivers them also when it wants no more such events', async () => {
+    it('delivers the messages even if the destination no longer wants such events', async () => {
       await destinations.update(id, { events: ['Order Refunded'] });
       await arrived();
       await gone();
     });
 
-    it('sets a row aside whose destinations are no ids', async () => {
+    it('sets aside a row whose destinations are not ids', async () => {
       await shop.rows(`UPDATE nestjs_analytics.outbox SET destinations = ARRAY[NULL, '${id}']`);
       await destinations.disable(id);
       const [row] = await until(async () => {
@@ -93,7 +93,7 @@ describeWith(
       expect(row?.problem).toBe('its `destinations` contain something other than ids');
     });
 
-    /** Answers 200 from now on. Resolves when each message has got it. */
+    /** Makes the receiver answer 200 from now on. Resolves when it has accepted each message. */
     async function arrived(change?: () => Promise<unknown>): Promise<void> {
       const refused = receiver.requests.length;
       isOpen = true;

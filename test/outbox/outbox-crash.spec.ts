@@ -5,7 +5,7 @@ import { Stage } from '../support/stage.js';
 import { killShops } from './outbox-kills.js';
 
 const KILLS = 3;
-/** The first one may come before anything was delivered. */
+/** The first kill may come before anything was delivered. */
 const DELIVERING = 2;
 
 describeWith('postgres', PostgresServer.installed, 'an application with an outbox', () => {
@@ -18,7 +18,7 @@ describeWith('postgres', PostgresServer.installed, 'an application with an outbo
   describeServers('that is killed, with a queue', (backend) => {
     const stage = new Stage();
 
-    it('delivers what was committed and nothing else', async () => {
+    it('delivers all committed events and nothing else', async () => {
       const report = await killShops(backend, stage, await server.createDatabase(), KILLS);
       expect(report.delivering).toBeGreaterThanOrEqual(DELIVERING);
       expect(report).toMatchObject({ lost: [], untrue: [] });

@@ -16,7 +16,7 @@ const ownerOfDeletions =
   (tenant: string) =>
   ({ type }: AnalyticsMessage): string | undefined =>
     type === 'delete' ? tenant : undefined;
-/** Its first retry comes after a few seconds: what is put back stays so for the length of a test. */
+/** Retry window with a first retry after a few seconds: a message that is put back stays so during a test. */
 const SLOW = 4 * 60 * 60 * 1_000;
 
 describeWith('postgres', PostgresServer.installed, 'the deletion of a user in a transaction', () => {
@@ -40,7 +40,7 @@ describeWith('postgres', PostgresServer.installed, 'the deletion of a user in a 
     });
   }
 
-  /** Who the messages are about that the queue keeps or retries, but for deletions. */
+  /** Returns the users of the tracked messages that the queue retries or keeps as failed. */
   async function usersIn(app: AnalyticsApp): Promise<string[]> {
     const jobs = await app.queue.getJobs(['delayed', 'failed']);
     return queuedMessages(...jobs)
@@ -53,7 +53,7 @@ describeWith('postgres', PostgresServer.installed, 'the deletion of a user in a 
     return until(async () => (await usersIn(app)).join() === wanted || undefined);
   }
 
-  it('removes the user’s messages also where no destination takes it', async () => {
+  it('removes the user’s messages even if no destination takes the deletion', async () => {
     const app = await start({ webhooks: webhooksTo(await stage.receiver({ answer: [404] })) });
     for (const userId of ['gone', 'stays']) app.analytics.track({ userId, event: 'Refused' });
     await users(app, 'gone,stays');
@@ -62,7 +62,7 @@ describeWith('postgres', PostgresServer.installed, 'the deletion of a user in a 
     await until(async () => (await shop.rows(ROWS)).length === 0 || undefined);
   });
 
-  it('leaves alone the messages of users of the same id of other tenants and sources', async () => {
+  it('does not affect users with the same id of other tenants and sources', async () => {
     const app = await start({
       sources: ['web', 'shop'].map((name) => ({ name, writeKey: name })),
       webhooks: webhooksTo(await stage.receiver({ answer: [404] })),
@@ -85,7 +85,7 @@ describeWith('postgres', PostgresServer.installed, 'the deletion of a user in a 
     await users(app, '');
   });
 
-  it('is for the messages of all tenants where it names none, also where each source has its own', async () => {
+  it('covers the messages of all tenants if it names none, even if each source has its own tenant', async () => {
     const app = await start({
       sources: ['acme', 'beta'].map((name) => ({ name, writeKey: name, tenant: name })),
       webhooks: webhooksTo(await stage.receiver({ answer: [404] })),
@@ -101,7 +101,7 @@ describeWith('postgres', PostgresServer.installed, 'the deletion of a user in a 
     await users(app, '');
   });
 
-  it('removes the user’s messages while its destination is full, which then has room for it', async () => {
+  it('removes the user’s messages while its destination is full, which makes room for the deletion', async () => {
     const receiver = await stage.receiver({ answer: [503] });
     const app = await start({
       webhooks: webhooksTo(receiver, { backlogLimit: 2, retryWindow: SLOW }),
@@ -129,7 +129,7 @@ describeWith('postgres', PostgresServer.installed, 'the deletion of a user in a 
     expect(await shop.rows(ROWS)).toHaveLength(1);
   });
 
-  it('is left to the next start where the application closes while the row is read', async () => {
+  it('is left to the next application if the application closes while the row is read', async () => {
     const answer = deferred();
     const options = {
       webhooks: webhooksTo(await stage.receiver({ answer: [404] })),
@@ -153,14 +153,14 @@ describeWith('postgres', PostgresServer.installed, 'the deletion of a user in a 
     const claimed = `${ROWS} WHERE due_at > '-infinity'`;
     await until(async () => (await shop.rows(claimed)).length === 1 || undefined);
     const closed = app.close();
-    // From the same moment on nothing more is stored.
+    // From this moment on, the application stores nothing more.
     await until(() => isClosed(analytics) || undefined);
     answer.resolve();
     await closed;
     await users(await start(options), 'stays');
   });
 
-  it('leaves alone what comes later of the user, also when a full destination gets it in the end', async () => {
+  it('does not affect later messages of the user, even if a full destination gets the deletion after them', async () => {
     let isOpen = false;
     const slow = await stage.receiver({ answer: () => (isOpen ? 200 : 503) });
     const app = await start({

@@ -12,7 +12,7 @@ import { Stage, webhooksTo } from '../support/stage.js';
 import { until } from '../support/until.js';
 import { Shop } from './outbox-stage.js';
 
-/** The most that a job holds for one destination. */
+/** Maximum number of messages that a job holds for one destination. */
 const ROWS_OF_A_JOB = 200;
 const ROWS = 'SELECT message::jsonb AS message FROM nestjs_analytics.outbox';
 
@@ -33,7 +33,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox during a deploy', 
   });
   afterAll(() => server.dispose());
 
-  /** A version of the application with these destinations. */
+  /** Starts a version of the application with these destinations. */
   function start(ids: ('crm' | 'lake')[], options: Partial<AppOptions> = {}): Promise<AnalyticsApp> {
     return stage.app({
       connection: shop.url,
@@ -76,7 +76,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox during a deploy', 
     expect(receivedIds(crm)).toEqual([forBoth]);
   });
 
-  it('moves no row again that a process has queued which is closed before it could queue the rest', async () => {
+  it('moves no row twice if a process queues some rows and is closed before it can queue the rest', async () => {
     const old = await start(['crm'], { shutdownTimeout: 2_000 });
     const queue = old.context.get(BatchQueue);
     const add = queue.add.bind(queue);
@@ -86,14 +86,14 @@ describeWith('postgres', PostgresServer.installed, 'an outbox during a deploy', 
       add: (added: readonly NewJob[]) => {
         if (++jobs === 1) return add(added);
         asked.resolve();
-        // As a queue that hangs.
+        // Like a queue that hangs.
         return new Promise(() => undefined);
       },
     });
     await payTogether(old, ROWS_OF_A_JOB + 50);
     await asked.promise;
     await old.close();
-    // So many newer ones that a relay takes only some of the others together with them.
+    // So many newer rows that a relay claims only some of the older rows together with them.
     const producer = await start(['crm'], { worker: false });
     await payTogether(producer, 350);
     const app = await start(['crm']);
@@ -103,7 +103,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox during a deploy', 
     expect(crm.requests).toHaveLength(ROWS_OF_A_JOB + 400);
   });
 
-  it('sends nothing of it to the destination of the same id that another application has', async () => {
+  it('sends nothing to another application’s destination with the same id', async () => {
     const foreign = await stage.receiver();
     const producer = await start(['crm', 'lake'], { worker: false });
     const old = await start(['crm']);
@@ -123,7 +123,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox during a deploy', 
     expect(foreign.requests).toEqual([]);
   });
 
-  it('loses nothing of a source that the relay has not connected yet', async () => {
+  it('loses nothing from a source that the relay has not connected yet', async () => {
     const sources = ['web', 'app'].map((name) => ({ name, writeKey: name }));
     const producer = await start(['crm'], { sources, worker: false });
     await start([], { sources, webhooks: webhooksTo(crm, { id: 'crm', sources: ['web'] }) });
@@ -135,7 +135,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox during a deploy', 
     expect(receivedIds(crm)).toEqual([messageId]);
   });
 
-  it('keeps as failed what is left for a destination that was removed', async () => {
+  it('keeps messages for a removed destination as failed', async () => {
     const before = await start(['crm', 'lake'], { worker: false });
     const messageId = await shop.pay(before);
     await before.close();
@@ -146,7 +146,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox during a deploy', 
     expect(receivedIds(crm)).toEqual([messageId]);
   });
 
-  it('names no destination of a tenant in a row, which the relay looks up', async () => {
+  it('does not name the destinations of a tenant in a row; the relay looks them up', async () => {
     const options = { destinations: { allowPrivateNetwork: true, encryptionKey: '0'.repeat(64) } };
     const producer = await start(['crm'], { ...options, worker: false });
     const destinations = producer.context.get(DestinationsService);
@@ -204,7 +204,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox during a deploy', 
     },
   );
 
-  it('leaves a row of a source that it does not know to others from its first look on, however old it is', async () => {
+  it('leaves a row of an unknown source to others from its first look on, however old the row is', async () => {
     const app = await start(['crm'], { unknownJobTimeout: 1_000 });
     await shop.rows(
       `INSERT INTO nestjs_analytics.outbox (version, source, message, created_at)
@@ -222,7 +222,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox during a deploy', 
     expect(first?.due).not.toBe('infinity');
     expect(app.log.analytics).toEqual([]);
     const last = await until(async () => {
-      // As if its rest were over.
+      // Makes the row due, as if its pause were over.
       await shop.rows(`UPDATE nestjs_analytics.outbox SET due_at = now() WHERE due_at < 'infinity'`);
       const [row] = await look();
       return row?.due === 'infinity' ? row : undefined;
@@ -234,7 +234,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox during a deploy', 
   it.each([
     ['', ', read again at 10000 ms'],
     [' that an older version has noted', ''],
-  ])('counts no time in which nobody could read a row%s', async (_, readAgain) => {
+  ])('does not count time in which nobody could read a row%s', async (_, readAgain) => {
     await (await start(['crm'], { worker: false })).close();
     await shop.rows(
       `INSERT INTO nestjs_analytics.outbox (version, source, message, created_at, problem)
@@ -252,7 +252,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox during a deploy', 
     expect(due).not.toBe('infinity');
   });
 
-  it('moves rows of a version that named no destinations as it moves its own', async () => {
+  it('moves rows of a version that named no destinations like its own rows', async () => {
     const producer = await start(['crm'], { worker: false });
     const messageId = await shop.pay(producer);
     await shop.rows(

@@ -60,7 +60,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox in trouble', () =>
     await until(async () => ((await shop.rows(WAITING)).length === 0 ? true : undefined));
   }
 
-  it('is counted rarely where counting takes long, however often somebody asks', async () => {
+  it('is counted rarely if a count takes long, however often health checks ask', async () => {
     let counts = 0;
     const app = await stage.app({
       connection: redis.url(database),
@@ -102,7 +102,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox in trouble', () =>
     expect(receivedIds(receiver)).toEqual(ids.sort());
   });
 
-  it('is moved again, as the same job, when a claim runs out while the queue hangs', async () => {
+  it('moves a row again, as the same job, when its claim runs out while the queue hangs', async () => {
     const apps = await Promise.all([start(), start()]);
     redis.pause();
     const messageId = await shop.pay(apps[0]);
@@ -110,7 +110,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox in trouble', () =>
       await until(async () => ((await shop.rows(CLAIMED)).length === 1 ? true : undefined));
     };
     await claimed();
-    // As if its time were over; the other relay has nothing in hand.
+    // Ends the claim; the other relay has nothing in hand.
     await shop.pool.query(`UPDATE nestjs_analytics.outbox SET due_at = '-infinity'`);
     await claimed();
     redis.resume();
@@ -121,7 +121,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox in trouble', () =>
     expect(receiver.requests).toHaveLength(1);
   });
 
-  it('is in the health check, also while its database does not answer', async () => {
+  it('is part of the health check, even while its database does not answer', async () => {
     const app = await start();
     await redis.stop();
     await app.log.line(/The queue on Redis cannot be reached/);
@@ -135,7 +135,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox in trouble', () =>
     expect(late.reasons).toContainEqual(expect.stringMatching(/^A row has waited in the outbox for \d+ ms/));
     server.pause();
     try {
-      // On a busy machine the last count took long, and is used for a while.
+      // On a busy machine, the last count took long and is reused for a while.
       const silent = await until(async () => {
         const found = await indicator.isHealthy('silent', { timeout: 300, oldestInOutbox: 60_000 });
         return found.silent.outbox === undefined ? found.silent : undefined;
@@ -148,7 +148,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox in trouble', () =>
     await receiver.received(1);
   });
 
-  it('ends within the time that a shutdown gives it, while its database does not answer', async () => {
+  it('closes within the given time while its database does not answer', async () => {
     const app = await start();
     const holder = await shop.pool.connect();
     await holder.query('BEGIN; LOCK TABLE nestjs_analytics.outbox');
@@ -185,7 +185,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox in trouble', () =>
     ]);
   });
 
-  it('starts while its database is away, says so, and catches up', async () => {
+  it('starts while its database is away, logs that, and catches up', async () => {
     await server.stop();
     const app = await start();
     await app.log.line(/The outbox cannot be read/);
@@ -196,7 +196,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox in trouble', () =>
     expect(receivedIds(receiver)).toEqual([messageId]);
   });
 
-  it('moves what was committed before and after its database is started again', async () => {
+  it('moves rows that were committed before and after a restart of its database', async () => {
     const app = await start();
     const before = await shop.pay(app);
     await receiver.received(1);
@@ -222,7 +222,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox in trouble', () =>
   it.each([
     ['', 'read committed'],
     [' also where transactions are stricter by default', 'repeatable read'],
-  ])('is moved once by several relays at once%s', async (_, isolation) => {
+  ])('has each row moved once by several relays%s', async (_, isolation) => {
     const name = new URL(shop.url).pathname.slice(1);
     await shop.rows(`ALTER DATABASE ${name} SET default_transaction_isolation = '${isolation}'`);
     const apps = await Promise.all(Array.from({ length: 10 }, () => start()));
@@ -238,7 +238,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox in trouble', () =>
     for (const { log } of apps) expect(log.analytics).toEqual([]);
   });
 
-  it('leaves to the table what the queue has not taken when the application closes', async () => {
+  it('keeps rows in the table that the queue has not taken when the application closes', async () => {
     const app = await start();
     await redis.stop();
     await app.log.line(/The queue on Redis cannot be reached/);

@@ -13,9 +13,9 @@ import { Stage, webhooksTo } from '../support/stage.js';
 import { until } from '../support/until.js';
 import { Shop } from './outbox-stage.js';
 
-/** Rows that are written together. */
+/** Number of rows that are written together. */
 const MANY = 50;
-/** More than a relay reads at once of those that wait. */
+/** More waiting rows than a relay reads at once. */
 const MANY_MORE = 6_000;
 const ROWS = 'SELECT destinations FROM nestjs_analytics.outbox';
 
@@ -46,7 +46,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox with rows for a fu
     });
   }
 
-  it('keeps their messages for it until there is room, and refuses none', async () => {
+  it('keeps the messages until the destination has room, and refuses none', async () => {
     const app = await start();
     const events: EndpointEvent[] = [];
     app.context.get(DeliveriesService).endpoints$.subscribe((event) => {
@@ -74,7 +74,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox with rows for a fu
     ]);
   });
 
-  describe('of which the console shows', () => {
+  describe('and a console that is open', () => {
     let app: AnalyticsApp;
     let feed: LiveFeed;
 
@@ -89,7 +89,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox with rows for a fu
       await feed.watch(ALL_EVENTS);
     });
 
-    /** The ids of messages that are shown, once they are so many. */
+    /** Resolves to the ids of the messages that are shown, as soon as there are this many. */
     function shown(count: number): Promise<(string | undefined)[]> {
       return until(async () => {
         await feed.watch(ALL_EVENTS);
@@ -99,7 +99,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox with rows for a fu
       });
     }
 
-    it('each event once, though it is moved in parts', async () => {
+    it('shows each event once, though it is moved in parts', async () => {
       const first = await shop.pay(app);
       await slow.received(1);
       const second = await shop.pay(app);
@@ -122,7 +122,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox with rows for a fu
       expect(ids).toEqual([first, second, last]);
     });
 
-    it('an event while it waits for room at its only destination', async () => {
+    it('shows an event while it waits for room at its only destination', async () => {
       const first = await shop.pay(app);
       await slow.received(1);
       const second = await app.analytics
@@ -132,7 +132,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox with rows for a fu
     });
   });
 
-  it('puts those off together that wait for the same destinations', async () => {
+  it('postpones rows together that wait for the same destinations', async () => {
     const { database, statements } = watched(shop);
     const app = await start({ connection: database });
     await shop.pay(app);
@@ -154,7 +154,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox with rows for a fu
     expect(statements.length).toBeLessThan(5);
   });
 
-  it('leaves them alone while it stays full, however many there are', async () => {
+  it('leaves the rows alone while the destination stays full, however many there are', async () => {
     const { database, claims, looks } = watched(shop);
     const app = await start({ connection: database });
     await shop.pay(app);
@@ -168,7 +168,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox with rows for a fu
     expect(new Set(times)).toEqual(new Set([1]));
   });
 
-  it('reads none of them to see that no other row is due', async () => {
+  it('reads none of the rows to see that no other row is due', async () => {
     const { database, statementOfLook } = watched(shop);
     const app = await start({ connection: database });
     await shop.pay(app);
@@ -183,7 +183,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox with rows for a fu
     expect(plan).not.toMatch(/Rows Removed by Filter/);
   });
 
-  it('takes no more of them than there is room for', async () => {
+  it('claims no more rows than there is room for', async () => {
     const { database, claims } = watched(shop);
     const app = await stage.app({
       connection: shop.url,
@@ -201,7 +201,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox with rows for a fu
     expect(Math.max(...claims.values())).toBe(2);
   });
 
-  it('moves those of another destination that has room, also in other processes, and no others', async () => {
+  it('moves the rows of another destination that has room, in other processes too, and no others', async () => {
     const other = await stage.receiver({ answer: () => (isOpen ? 200 : 503) });
     const closed = await stage.receiver({ answer: [503] });
     const options: AppOptions = {
@@ -233,7 +233,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox with rows for a fu
     expect(await shop.rows(ROWS)).toHaveLength(MANY_MORE);
   });
 
-  it('does not look again and again at those that name a destination which is there no more', async () => {
+  it('does not claim rows again and again that name a removed destination', async () => {
     const gone = await stage.receiver({ answer: [503] });
     const webhooks = [webhooksTo(slow, { id: 'slow', backlogLimit: 1 })];
     const before = await stage.app({
@@ -247,7 +247,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox with rows for a fu
     await shop.pay(before);
     await waiting(2, 'slow,gone');
     await before.close();
-    // As one of a version that did not say what it meant, or for a destination at run time.
+    // Like a row of a version that did not write `meantFor`, or a row for a run-time destination.
     await shop.rows(
       `UPDATE nestjs_analytics.outbox SET message = (message::jsonb - 'meantFor')::text
        WHERE id = (SELECT max(id) FROM nestjs_analytics.outbox)`,
@@ -256,7 +256,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox with rows for a fu
     await stage.app({ connection: shop.url, webhooks, outbox: { connection: database } });
     await until(() => (looks() >= 8 ? true : undefined));
     expect([...claims.values()]).toEqual([1, 1]);
-    // Both wait in the queue for a worker that knows the other destination.
+    // Both messages wait in the queue for a worker that knows the other destination.
     expect(await shop.rows(ROWS)).toEqual([{ destinations: ['slow'] }, { destinations: ['slow'] }]);
   });
 
@@ -292,19 +292,19 @@ describeWith('postgres', PostgresServer.installed, 'an outbox with rows for a fu
 });
 
 interface WatchedDatabase {
-  /** Nothing wakes the relays that use it. */
+  /** Never wakes the relays that use it. */
   database: OutboxDatabase;
-  /** The statements that put off rows there. */
+  /** The statements that postponed rows. */
   statements: { ids: unknown }[];
-  /** How often rows were claimed, by their ids. */
+  /** Number of claims of each row, by its id. */
   claims: ReadonlyMap<number, number>;
-  /** How often relays have looked for rows that are due. */
+  /** Returns how often relays have looked for due rows. */
   looks: () => number;
-  /** The statement with which they do. */
+  /** Returns the statement with which relays look. */
   statementOfLook: () => { text: string; values: unknown[] };
 }
 
-/** The database of an application, and what is done there. */
+/** Returns the database of an application, with a record of what relays do there. */
 function watched({ pool }: Shop): WatchedDatabase {
   const statements: { ids: unknown }[] = [];
   const claims = new Map<number, number>();

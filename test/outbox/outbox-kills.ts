@@ -7,12 +7,12 @@ import { until } from '../support/until.js';
 import { Shop } from './outbox-stage.js';
 
 const CHILD = new URL('./children/pay.ts', import.meta.url);
-/** The latest kill after a start or after a first delivery, in milliseconds. */
+/** Longest time from a start or a first delivery to the kill, in milliseconds. */
 const LONGEST_LIFE = 300;
-/** One process in so many is killed without having had to deliver anything. */
+/** One in this many processes is killed without waiting for its first delivery. */
 const EARLY = 3;
 
-/** What is left to complain about after all kills. */
+/** Result of all kills. */
 export interface OutboxKillReport {
   committed: number;
   /** Committed orders whose event never arrived. */
@@ -25,7 +25,7 @@ export interface OutboxKillReport {
   delivering: number;
 }
 
-/** Kills a shop so often, at moments between an insert, a commit, the relay and the queue. */
+/** Kills a shop the given number of times, at moments between an insert, a commit, the relay and the queue. */
 export async function killShops(
   backend: Backend,
   stage: Stage,
@@ -33,7 +33,7 @@ export async function killShops(
   kills: number,
 ): Promise<OutboxKillReport> {
   const shop = await stage.add(Shop.open(database));
-  /** The processes of which an order has arrived. */
+  /** The processes from which an order has arrived. */
   const arrived = new Set<string | undefined>();
   const receiver = await stage.receiver({
     answer: (request) => {
@@ -44,7 +44,7 @@ export async function killShops(
   const options = {
     writeKey: 'wk_test',
     connection: backend.connection,
-    // A short deadline makes short locks, so that what a killed process held is soon taken up again.
+    // A short timeout makes job locks short, so that the jobs of a killed process are soon taken over.
     webhooks: webhooksTo(receiver, { timeout: 1_000, retryWindow: 600_000 }),
     outbox: { connection: database, migrate: true },
   };
@@ -54,7 +54,7 @@ export async function killShops(
     const plan = { shop: database, userId, ...options };
     const child = await GuardedChild.startScript(CHILD, [JSON.stringify(plan)]);
     await child.waitFor(/^started$/);
-    // A queue may open long after the start, and nothing is moved before.
+    // A queue may open long after the start, and the relay moves nothing before that.
     if (round % EARLY !== 0) await until(() => (arrived.has(userId) ? true : undefined));
     await new Promise((resolve) => setTimeout(resolve, Math.random() * LONGEST_LIFE));
     await child.stop('SIGKILL');

@@ -39,7 +39,7 @@ describeWith(
     });
     afterAll(() => server.dispose());
 
-    it('moves those of others, and its own when it can be looked up', async () => {
+    it('moves rows of other tenants, and rows of this tenant when it can be looked up', async () => {
       const waiting = await shop.pay(app, { tenant: 'damaged' });
       const passing = await shop.pay(app, { tenant: 'acme' });
       await acme.received(1);
@@ -50,7 +50,7 @@ describeWith(
       expect(receivedIds(damaged)).toEqual([waiting]);
     });
 
-    it('knows them nevertheless, whatever a process has noted that does not', async () => {
+    it('removes the note of another process that has left a row to others', async () => {
       await shop.pay(app, { tenant: 'damaged' });
       const look = (): Promise<object[]> =>
         shop.rows(`SELECT problem FROM nestjs_analytics.outbox WHERE due_at > now()`);
@@ -66,7 +66,7 @@ describeWith(
     });
 
     // A second for each row that cannot be looked up would take longer than a test may.
-    it('does not wait for each of them', async () => {
+    it('does not wait for each of these rows', async () => {
       for (let count = 1; count <= 130; count++) {
         await shop.pay(app, { tenant: 'damaged' });
         await shop.pay(app, { tenant: 'acme' });

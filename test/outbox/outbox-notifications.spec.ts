@@ -9,9 +9,9 @@ import type { Receiver } from '../support/receiver.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 import { Shop } from './outbox-stage.js';
 
-/** Far more than the times that a relay looks by itself meanwhile. */
+/** Far more commits than a relay makes looks by itself in the same time. */
 const COMMITS = 100;
-/** How often a relay looks by itself, in milliseconds. */
+/** Interval at which a relay looks by itself, in milliseconds. */
 const POLL = 2_000;
 
 describeWith('postgres', PostgresServer.installed, 'a relay beside other outboxes of its database', () => {
@@ -19,7 +19,7 @@ describeWith('postgres', PostgresServer.installed, 'a relay beside other outboxe
   let server: PostgresServer;
   let shop: Shop;
   let receiver: Receiver;
-  /** How often the relay of the table `billing` has looked for rows. */
+  /** Number of times that the relay of the table `billing` has looked for rows. */
   let looks: number;
   let onLook: () => void;
 
@@ -52,7 +52,7 @@ describeWith('postgres', PostgresServer.installed, 'a relay beside other outboxe
   });
   afterAll(() => server.dispose());
 
-  it('is not woken by what is committed to another table', async () => {
+  it('is not woken by commits to another table', async () => {
     const app = await stage.app({
       connection: shop.url,
       prefix: 'shop',
@@ -70,7 +70,7 @@ describeWith('postgres', PostgresServer.installed, 'a relay beside other outboxe
   });
 
   it('is woken by a version of the package that does not say to which table it wrote', async () => {
-    // It would take more than three minutes to look so often by itself.
+    // A relay that looks by itself would take more than three minutes for this many looks.
     for (let commit = 1; commit <= COMMITS; commit++) {
       const looked = deferred();
       onLook = looked.resolve;

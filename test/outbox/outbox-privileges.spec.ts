@@ -66,7 +66,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox of a user without 
     });
   });
 
-  it('fails to start where the user may use nothing of its schema', async () => {
+  it('fails to start if the user may not use its schema', async () => {
     await expect(start()).rejects.toMatchObject({
       code: 'OUTBOX_TABLE',
       message: expect.stringContaining('Run `GRANT USAGE ON SCHEMA "nestjs_analytics" TO …`'),
@@ -83,7 +83,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox of a user without 
     expect(receivedIds(receiver)).toEqual([messageId]);
   });
 
-  it('fails to start where the user may not create it', async () => {
+  it('fails to start if the user may not create it', async () => {
     const outbox = { connection: appUrl(), schema: 'other', migrate: true };
     await expect(start({ outbox })).rejects.toMatchObject({
       code: 'OUTBOX_TABLE',
@@ -91,7 +91,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox of a user without 
     });
   });
 
-  it('starts with the columns that it writes', async () => {
+  it('starts if the user may update only the columns that it writes', async () => {
     const columns = 'UPDATE (due_at, destinations, problem)';
     await shop.pool.query(`${USAGE}; GRANT SELECT, INSERT, ${columns}, DELETE ON ${TABLE} TO app`);
     const messageId = await shop.pay(await start());
@@ -100,14 +100,14 @@ describeWith('postgres', PostgresServer.installed, 'an outbox of a user without 
     expect(receivedIds(receiver)).toEqual([messageId]);
   });
 
-  it('starts where the process moves no rows', async () => {
+  it('starts if the user may only insert, in a process that moves no rows', async () => {
     await shop.pool.query(`${USAGE}; GRANT INSERT ON ${TABLE} TO app`);
     const app = await start({ worker: false });
     await shop.pay(app);
     expect(await shop.rows(ROWS)).toHaveLength(1);
   });
 
-  it('says what to grant to the user of a transaction who may not write to it', async () => {
+  it('says what to grant if the user of a transaction may not write to it', async () => {
     await shop.pool.query(`${ALL}; REVOKE INSERT ON ${TABLE} FROM app; GRANT ALL ON orders TO app`);
     const app = await start();
     const pool = await stage.add(Shop.connect(appUrl()));
@@ -117,7 +117,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox of a user without 
     });
   });
 
-  it('delivers once what it may not delete any more, and nothing else until it may', async () => {
+  it('delivers a row once that it may no longer delete, and nothing else until it may', async () => {
     await shop.pool.query(ALL);
     const refused = watchRefusals(await stage.add(Shop.connect(appUrl())));
     const app = await start({ outbox: { connection: refused.database } });
@@ -132,7 +132,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox of a user without 
       /its user needs SELECT, UPDATE and DELETE on its table.* 42501\. No others are moved/,
     );
     await app.settled();
-    // As if the time of its claim were over, and the queue had forgotten it.
+    // Makes the queue forget the job, and ends the claim of the row.
     await app.queue.clean(0, 100, 'completed');
     await shop.pool.query(`UPDATE ${TABLE} SET due_at = '-infinity'`);
     const last = await shop.pay(app);
@@ -162,7 +162,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox of a user without 
        CREATE POLICY work ON ${TABLE} TO app USING (true);
        CREATE POLICY keep ON ${TABLE} AS RESTRICTIVE FOR DELETE TO app USING (false)`,
     ],
-  ])('sets aside what %s keeps from being deleted, and goes on', async (_, sql) => {
+  ])('sets aside rows that %s keeps from being deleted, and delivers others', async (_, sql) => {
     await shop.pool.query(`${ALL}; ${sql}`);
     const app = await start();
     const ids = [await shop.pay(app)];
@@ -181,7 +181,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox of a user without 
   });
 });
 
-/** A database that counts what the server does not let its user do. Nothing wakes the relay. */
+/** Returns a database that counts the statements that the server refuses. It never wakes the relay. */
 function watchRefusals({ pool }: Shop): {
   readonly count: number;
   readonly database: { query(text: string, values: unknown[]): Promise<{ rows: unknown[] }> };

@@ -23,13 +23,13 @@ describe('`npx nestjs-analytics outbox-sql`', () => {
     });
   });
 
-  it('prints the SQL of another one', () => {
+  it('prints the SQL of another table', () => {
     const { stdout } = run('outbox-sql', '--schema', 'shop', '--table', 'events');
     expect(stdout).toBe(outboxTable('shop', 'events').create);
   });
 
   it.each([[['--help']], [['-h']], [['outbox-sql', '--help']], [['outbox-sql', '-h']]])(
-    'explains itself for %j, without an error',
+    'prints its usage for %j, without an error',
     (args: string[]) => {
       expect(run(...args)).toMatchObject({
         status: 0,

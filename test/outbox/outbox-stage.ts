@@ -15,14 +15,14 @@ export class Shop {
     return shop;
   }
 
-  /** One that is open already, as another user. */
+  /** Connects to the database of a shop that has its table already, for example as another user. */
   static connect(url: string): Promise<Shop> {
     const pool = new pg.Pool({ connectionString: url, max: 20 });
     pool.on('error', () => undefined);
     return Promise.resolve(new Shop(url, pool));
   }
 
-  /** Pays an order in a transaction, with its event. Resolves to the messageId; rejects if it was to fail. */
+  /** Pays an order in a transaction, with its event. Resolves to the messageId, or rejects if `fails` is true. */
   async pay(
     app: Pick<AnalyticsApp, 'analytics'>,
     { id, fails = false, tenant }: { id?: string; fails?: boolean; tenant?: string } = {},

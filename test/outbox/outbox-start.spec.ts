@@ -31,7 +31,7 @@ describeWith('postgres', PostgresServer.installed, 'the start of an application 
     });
   });
 
-  it('succeeds once that SQL was run', async () => {
+  it('succeeds after that SQL was run', async () => {
     await shop.pool.query(outboxTable('shop', 'events').create);
     await shop.pool.query(outboxTable('shop', 'events').create);
     const app = await start({ connection: shop.url, schema: 'shop', table: 'events' });
@@ -40,7 +40,7 @@ describeWith('postgres', PostgresServer.installed, 'the start of an application 
     expect(JSON.parse(row?.message ?? '{}')).toMatchObject({ messageId, event: 'E' });
   });
 
-  it('creates the table with `migrate`, also in several processes at once', async () => {
+  it('creates the table with `migrate`, even in several applications at once', async () => {
     const apps = Array.from({ length: 4 }, () => start({ connection: shop.url, migrate: true }));
     await Promise.all(apps);
     expect(await shop.rows('SELECT id FROM nestjs_analytics.outbox')).toEqual([]);
@@ -83,7 +83,7 @@ describeWith('postgres', PostgresServer.installed, 'the start of an application 
     });
   });
 
-  it('is not open where nothing is delivered, which its status says', async () => {
+  it('opens no outbox with `enabled: false`, and the status says so', async () => {
     const app = await stage.app({ enabled: false, outbox: { connection: shop.url } });
     await expect(app.context.get(OutboxService).status()).rejects.toMatchObject({
       code: 'OUTBOX_NOT_CONFIGURED',
@@ -91,7 +91,7 @@ describeWith('postgres', PostgresServer.installed, 'the start of an application 
     });
   });
 
-  it('is needed for calls in a transaction', async () => {
+  it('leaves calls in a transaction refused if no outbox is configured', async () => {
     const app = await stage.app({ connection: shop.url, webhooks: { urls: ['https://hooks.example.com'] } });
     expect(() => app.analytics.within(shop.pool)).toThrow(
       expect.objectContaining({ code: 'OUTBOX_NOT_CONFIGURED' }),

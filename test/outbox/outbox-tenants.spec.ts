@@ -20,7 +20,7 @@ describeWith(
     });
     afterAll(() => server.dispose());
 
-    it('says where it does, and moves them once it is corrected', async () => {
+    it('logs where the function throws, and moves the rows once it is corrected', async () => {
       const shop = await stage.add(Shop.open(await server.createDatabase()));
       const acme = await stage.receiver();
       let isCorrected = false;

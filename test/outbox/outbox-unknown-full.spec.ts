@@ -8,7 +8,7 @@ import { Shop } from './outbox-stage.js';
 
 const ROWS = 30;
 const LIMIT = 10_000;
-/** How many of the rows the queue takes. */
+/** Number of rows that the queue has room for. */
 const ROOM = 10;
 
 describeWith(
@@ -24,7 +24,7 @@ describeWith(
     });
     afterAll(() => server.dispose());
 
-    it('keeps those in the table that would flood the queue', async () => {
+    it('keeps rows in the table that would flood the queue', async () => {
       const shop = await stage.add(Shop.open(await server.createDatabase()));
       const receiver = await stage.receiver();
       const options = { connection: shop.url, outbox: { connection: shop.url, migrate: true } };
@@ -34,7 +34,7 @@ describeWith(
         worker: false,
       });
       await Promise.all(Array.from({ length: ROWS }, () => shop.pay(before)));
-      // As if it had been full, and nearly as many messages waited for it in the queue.
+      // As if the destination had been full, and nearly its limit of messages waited for it in the queue.
       await shop.rows(
         `UPDATE nestjs_analytics.outbox SET destinations = '{gone}', due_at = '9999-01-01T00:00:00Z'`,
       );

@@ -44,7 +44,7 @@ describeServers('two applications on one database', (backend) => {
     return events;
   }
 
-  it('send only what is their own, though their destinations have the same id, and say so', async () => {
+  it('send only their own events though their destinations have the same id, and log a warning', async () => {
     const options = { unknownJobTimeout: 20_000 };
     const shop = await start('shop', { ...options, worker: false });
     const billing = await start('billing', options);
@@ -61,7 +61,7 @@ describeServers('two applications on one database', (backend) => {
     expect(billing.log.analytics.filter((line) => line.includes('`prefix`'))).toHaveLength(1);
   });
 
-  it('leave what is retried to its own workers, however long that takes', async () => {
+  it('leave a retry to the workers of its own application, however long that takes', async () => {
     shopReceiver = await stage.receiver({ answer: [503, 200] });
     // Less than the wait before the first retry.
     const options = { unknownJobTimeout: 3_500 };
@@ -73,7 +73,7 @@ describeServers('two applications on one database', (backend) => {
     const shop = await start('shop', options);
     await shopReceiver.received(1);
     await shop.close();
-    // It is due some seconds later, when billing alone can take it.
+    // The retry is due some seconds later, when only billing can take it.
     const first = Date.now();
     const second = await until(async () => {
       const [job] = await billing.queue.getJobs(['delayed', 'failed']);
@@ -83,13 +83,13 @@ describeServers('two applications on one database', (backend) => {
       return unknownSince > first ? 'put back' : undefined;
     });
     expect(second).toBe('put back');
-    // By the time that it is due again, billing would keep it as failed.
+    // When the retry is due again, billing would keep it as failed.
     await billing.close();
     await start('shop');
     await shopReceiver.received(2);
   });
 
-  it('keep what waits for the other one as failed, and replay it only where it belongs', async () => {
+  it('keep messages that wait for the other application as failed, and replay them only where they belong', async () => {
     const shop = await start('shop', { worker: false });
     await track(shop, 'Shop');
     await shop.close();
@@ -106,7 +106,7 @@ describeServers('two applications on one database', (backend) => {
     expect(billingReceiver.requests).toEqual([]);
   });
 
-  it.each(['webhooks', 'endpoint'] as const)('replay what is meant by its code: %s', async (kind) => {
+  it.each(['webhooks', 'endpoint'] as const)('replay messages by their error code: %s', async (kind) => {
     const optionsTo = (receiver: Receiver): Partial<AppOptions> =>
       kind === 'webhooks' ? { webhooks: webhooksTo(receiver) } : { endpoint: receiver.url().slice(0, -1) };
     const common = { connection: backend.connection, flushAt: 1, unknownJobTimeout: 0 };
@@ -120,7 +120,7 @@ describeServers('two applications on one database', (backend) => {
     const billing = await stage.app({ ...common, writeKey: 'wk_billing', ...optionsTo(billingReceiver) });
     const [job] = await billing.failedJobs();
     expect(job?.failedReason).toMatch(/^OTHER_APPLICATION: /);
-    // Its URL has become this one, say.
+    // For example, the URL of the destination has changed to this one.
     const deliveries = billing.context.get(DeliveriesService);
     expect(await deliveries.replay({ error: 'OTHER_APPLICATION' })).toBe(1);
     await billingReceiver.received(1);
@@ -129,7 +129,7 @@ describeServers('two applications on one database', (backend) => {
   it.each([
     ['has a new write key', 'shop', 'wk_new'],
     ['has a destination with a new URL', 'billing', 'wk_shop'],
-  ] as const)('are told from one application that %s', async (_, name, writeKey) => {
+  ] as const)('are not confused with one application that %s', async (_, name, writeKey) => {
     const before = await start('shop', { worker: false });
     await track(before, 'Shop');
     await before.close();
@@ -137,7 +137,7 @@ describeServers('two applications on one database', (backend) => {
     await (name === 'shop' ? shopReceiver : billingReceiver).received(EVENTS);
   });
 
-  it('have nothing in common with a `prefix` each', async () => {
+  it('share nothing if each has a `prefix`', async () => {
     const options = { destinations: { allowPrivateNetwork: true } };
     const shop = await start('shop', { ...options, prefix: 'shop' });
     const billing = await start('billing', { ...options, prefix: 'billing-2' });
@@ -172,7 +172,7 @@ describeServers('two applications on one database', (backend) => {
     });
   });
 
-  it('replay what has failed, with a `prefix`, and keep it no longer', async () => {
+  it('replay failed messages with a `prefix`, and keep them no longer', async () => {
     shopReceiver = await stage.receiver({ answer: [404, 200] });
     const shop = await start('shop', { prefix: 'shop' });
     shop.analytics.track({ userId: 'u1', event: 'Refused once' });
@@ -204,7 +204,7 @@ describeServers('two applications on one database', (backend) => {
         '{acme-platform-production-eu-central-1-orders-billing}',
       ],
       ['without a Latin letter', 'магазин', '商店'],
-    ])('are kept apart by such a `prefix` that is %s', async (_, prefix, other) => {
+    ])('are kept apart by a `prefix` of their BullModule that is %s', async (_, prefix, other) => {
       const { hostname, port, pathname } = new URL(backend.connection);
       const connection = { host: hostname, port: Number(port), db: Number(pathname.slice(1)) };
       const startWith = (ofModule: string, receiver: Receiver): Promise<AnalyticsApp> =>

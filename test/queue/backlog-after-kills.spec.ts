@@ -12,7 +12,7 @@ import { until } from '../support/until.js';
 const MESSAGES = 30;
 const TO_CRM = { All: false, crm: true };
 
-describeServers('the count of what waits, after a process was killed', (backend) => {
+describeServers('the count of waiting messages after a process was killed', (backend) => {
   const stage = new Stage();
   let crm: Receiver;
   let down: Receiver;
@@ -22,7 +22,7 @@ describeServers('the count of what waits, after a process was killed', (backend)
     return (await health.isHealthy('analytics', { timeout: 10_000 })).analytics.waiting;
   }
 
-  /** An application that delivers nothing, in whose queue a message always waits. */
+  /** Starts an application that delivers nothing. One message always waits in its queue. */
   async function producer(): Promise<AnalyticsApp> {
     crm = await stage.receiver();
     down = await stage.receiver({ answer: [503] });
@@ -34,10 +34,10 @@ describeServers('the count of what waits, after a process was killed', (backend)
     return app;
   }
 
-  it('comes right again where it had not counted what it added', async () => {
+  it('becomes right again if the process had not counted the messages that it added', async () => {
     const app = await producer();
     let added = 0;
-    // It may have counted them in time.
+    // A process may have counted its messages before the kill.
     do {
       const child = await startApplication({
         connection: backend.connection,
@@ -55,10 +55,10 @@ describeServers('the count of what waits, after a process was killed', (backend)
     await until(async () => ((await waitingIn(app)) === 1 + added ? true : undefined));
   });
 
-  it('comes right again where it had not counted what it delivered', async () => {
+  it('becomes right again if the process had not counted the messages that it delivered', async () => {
     const app = await producer();
     let delivered = 0;
-    // It may have counted them in time.
+    // A process may have counted its messages before the kill.
     do {
       for (let n = 0; n < MESSAGES; n++) {
         app.analytics.track({ userId: 'u1', event: 'Delivered', integrations: TO_CRM });

@@ -19,7 +19,7 @@ const CRM = { destination: 'crm' };
 
 const limitOf = (destination: string): number => (destination === 'unlimited' ? Infinity : LIMIT);
 
-describeServersOrEmbedded('the counter of what waits', (backend) => {
+describeServersOrEmbedded('the counter of waiting messages', (backend) => {
   const closings: (() => unknown)[] = [];
 
   afterEach(async () => {
@@ -53,7 +53,7 @@ describeServersOrEmbedded('the counter of what waits', (backend) => {
     return counter;
   }
 
-  it('refuses what is above the limit, and no other destination’s messages', async () => {
+  it('refuses messages above the limit of a destination, and no other destination’s messages', async () => {
     const { store } = await open();
     const counter = await counterOn(store);
     counter.taken('crm', LIMIT - 1);
@@ -61,7 +61,7 @@ describeServersOrEmbedded('the counter of what waits', (backend) => {
     counter.admitted(CRM);
     expect(counter.refusal(CRM)).toMatch(/^100 messages wait for the destination "crm" .*`backlogLimit`/);
     expect(counter.refusal({ destination: 'other' })).toBeUndefined();
-    // It is in the queue now, and counts once.
+    // The message is in the queue now, and counts once.
     counter.taken('crm', 1);
     counter.ended('crm', 1);
     expect(counter.refusal(CRM)).toBeUndefined();
@@ -86,7 +86,7 @@ describeServersOrEmbedded('the counter of what waits', (backend) => {
     expect(next.refusal(CRM)).toBeDefined();
   });
 
-  it('is right when the end of messages is written before their beginning', async () => {
+  it('is right even if the end of messages is written before their beginning', async () => {
     const { store } = await open();
     await store.add(new Map([['crm', -30]]));
     expect(await store.add(new Map([['crm', 50]]))).toEqual(new Map([['crm', 20]]));
@@ -94,7 +94,7 @@ describeServersOrEmbedded('the counter of what waits', (backend) => {
     expect(await store.all()).toEqual(new Map());
   });
 
-  it('adds up what many processes write at the same time', async () => {
+  it('adds up the changes that many processes write at the same time', async () => {
     const { store } = await open();
     const changes = new Map(Array.from({ length: 50 }, (_, n) => [`d${n}`, 2]));
     await Promise.all(Array.from({ length: 20 }, () => store.add(changes)));
@@ -137,7 +137,7 @@ describeServersOrEmbedded('the counter of what waits', (backend) => {
     });
   });
 
-  it('tells once that a destination is full, and once that it is drained, with the messages refused', async () => {
+  it('reports once that a destination is full, and once that it is drained, with the messages refused', async () => {
     const { store } = await open();
     const counter = await counterOn(store);
     const told: (FullBacklog & { type: string })[] = [];
@@ -156,7 +156,7 @@ describeServersOrEmbedded('the counter of what waits', (backend) => {
     ]);
   });
 
-  it('counts none as refused that waits for room', async () => {
+  it('does not count messages that wait for room as refused', async () => {
     const { store } = await open();
     const counter = await counterOn(store);
     const told: number[] = [];
@@ -173,7 +173,7 @@ describeServersOrEmbedded('the counter of what waits', (backend) => {
     expect(told).toEqual([0, 1]);
   });
 
-  it('forgets what a killed process left behind as soon as the queue is empty', async () => {
+  it('forgets the counts of a killed process as soon as the queue is empty', async () => {
     const { store, upkeepOf } = await open();
     await store.add(new Map([['crm', 70]]));
     const upkeep = upkeepOf({ interval: 2, quietTime: 50 });
@@ -209,7 +209,7 @@ describeServersOrEmbedded('the counter of what waits', (backend) => {
     ['', false, (_: string, id: string) => id],
     [', also those that let others go first', true, (_: string, id: string) => id],
     [', also those whose ids tell their destination', false, jobIdFor],
-  ])('counts the messages themselves where a total that is off comes near its limit%s', async (...row) => {
+  ])('counts the messages themselves if a wrong total comes near its limit%s', async (...row) => {
     const [, isMany, idOf] = row;
     const { queue, store, upkeepOf } = await open();
     const jobs = [jobOf('crm', 30), jobOf('crm', 10), jobOf('mail', 20), jobOf('sms', 30)];
@@ -219,11 +219,11 @@ describeServersOrEmbedded('the counter of what waits', (backend) => {
     await store.add(new Map(Object.entries({ crm: 90, mail: 21, sms: 10 })));
     const upkeep = upkeepOf({ quietTime: 50 });
     await upkeep.run();
-    // What is nearly right stays as it is.
+    // A total that is nearly right stays as it is.
     expect(await store.all()).toEqual(new Map(Object.entries({ crm: 40, mail: 21, sms: 30 })));
   });
 
-  it('puts right what killed processes left behind, although something always waits', async () => {
+  it('corrects the counts of killed processes, although some messages always wait', async () => {
     const { queue, store, upkeepOf } = await open();
     await new BatchQueue([queue]).add([jobOf('crm', 1), jobOf('mail', 2), jobOf('unlimited', 3)]);
     await store.add(new Map(Object.entries({ crm: 31, mail: -28, unlimited: 9, gone: 5 })));
@@ -231,7 +231,7 @@ describeServersOrEmbedded('the counter of what waits', (backend) => {
     expect(await store.all()).toEqual(new Map(Object.entries({ crm: 1, mail: 2, unlimited: 3 })));
   });
 
-  it('counts what waits for a configured destination although none of it was ever counted', async () => {
+  it('counts messages that wait for a configured destination even if none was ever counted', async () => {
     const { queue, store, upkeepOf } = await open();
     await new BatchQueue([queue]).add([jobOf('never', 7)]);
     await upkeepOf({ quietTime: 50 }).run();
@@ -247,7 +247,7 @@ describeServersOrEmbedded('the counter of what waits', (backend) => {
     expect(await store.all()).toEqual(new Map([['crm', 31]]));
   });
 
-  it('takes nothing for wrong that a process will have written in a second', async () => {
+  it('does not correct changes that a process is about to write', async () => {
     const { queue, store, upkeepOf } = await open();
     const counter = await counterOn(store);
     const batches = new BatchQueue([queue], {
@@ -263,7 +263,7 @@ describeServersOrEmbedded('the counter of what waits', (backend) => {
     expect(await store.all()).toEqual(new Map([['crm', 5]]));
   });
 
-  it('keeps nothing of destinations for which nothing waits any more', async () => {
+  it('removes the counts of destinations for which nothing waits any more', async () => {
     const { store, storage, upkeepOf } = await open();
     await store.add(new Map(Object.entries({ crm: 3, deleted: 2 })));
     await store.add(new Map(Object.entries({ crm: -2, deleted: -2 })));
@@ -285,7 +285,7 @@ describeServersOrEmbedded('the counter of what waits', (backend) => {
     expect(await destinationsIn(storage)).toEqual(['a', 'z']);
   });
 
-  it('has a task done by one process, and not again within its interval', async () => {
+  it('lets one process do a task, and none again within the interval', async () => {
     const { store } = await open();
     const claims = await Promise.all(Array.from({ length: 5 }, () => store.claim('task', 60_000)));
     expect(claims.filter(Boolean)).toHaveLength(1);
@@ -294,8 +294,8 @@ describeServersOrEmbedded('the counter of what waits', (backend) => {
   });
 });
 
-describeRedis('a count of what waits', () => {
-  it('asks for a part of the ids at a time, since nobody else is served meanwhile', async () => {
+describeRedis('a recount of waiting messages', () => {
+  it('asks for a part of the ids at a time, since Redis serves nobody else meanwhile', async () => {
     const server = await RedisServer.create();
     const database = await openBackend(server.url());
     const queue = database.createQueue(0, {});
@@ -321,7 +321,7 @@ describeRedis('a count of what waits', () => {
   });
 });
 
-describeRedis('the counter of what waits for very many destinations', () => {
+describeRedis('the counter of waiting messages with very many destinations', () => {
   let server: RedisServer;
   let database: Awaited<ReturnType<typeof openBackend>>;
   let store: BacklogStore;
@@ -337,7 +337,7 @@ describeRedis('the counter of what waits for very many destinations', () => {
   });
 
   it('writes and clears all their totals', async () => {
-    // JavaScript passes some 120,000 arguments at most.
+    // JavaScript passes at most about 120,000 arguments.
     const totals = new Map(Array.from({ length: 75_000 }, (_, n) => [`d${n}`, 2]));
     expect((await store.add(totals)).size).toBe(totals.size);
     expect(await store.waiting()).toBe(2 * totals.size);
@@ -345,7 +345,7 @@ describeRedis('the counter of what waits for very many destinations', () => {
     expect((await store.all()).size).toBe(0);
   });
 
-  it('writes none twice where the queue goes away in between', async () => {
+  it('writes no total twice if the queue goes away in between', async () => {
     const counter = new BacklogCounter(store, () => LIMIT);
     await counter.start();
     const add = store.add.bind(store);
@@ -365,7 +365,7 @@ describeRedis('a counter that takes messages which others deliver', () => {
     jest.restoreAllMocks();
   });
 
-  it('learns within seconds that no longer so many wait that others go first', async () => {
+  it('learns within seconds that messages no longer have to let others go first', async () => {
     const server = await RedisServer.create();
     const database = await openBackend(server.url());
     const store = createBacklogStore(database.storage);
@@ -388,7 +388,7 @@ describeRedis('a counter that takes messages which others deliver', () => {
   });
 });
 
-/** The destinations that the database holds a number for. */
+/** Resolves to the destinations for which the database holds a number. */
 async function destinationsIn(storage: QueueStorage): Promise<unknown[]> {
   if (storage.kind === 'redis') {
     const names = await storage.client.eval(

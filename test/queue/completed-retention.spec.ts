@@ -8,7 +8,7 @@ import { until } from '../support/until.js';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
-/** More than are removed at once. */
+/** More jobs than are removed at once. */
 const MANY = 1_100;
 
 /** Keys: completed jobs by their time. Arguments: an id, and milliseconds. */
@@ -17,7 +17,7 @@ const MAKE_OLDER_ON_REDIS = `redis.call('ZINCRBY', KEYS[1], -ARGV[2], ARGV[1])`;
 /** $1 id, $2 milliseconds */
 const MAKE_OLDER = `UPDATE bullmq.job SET finished_at_ms = finished_at_ms - $2::bigint WHERE id = $1`;
 
-/** Keys: completed jobs by their time. Arguments: what the keys of jobs begin with, an id and a number. */
+/** Keys: completed jobs by their time. Arguments: the prefix of the jobs' keys, an id and a number. */
 const COPY_ON_REDIS = `
   local time = redis.call('ZSCORE', KEYS[1], ARGV[2])
   for n = 1, ARGV[3] do
@@ -31,12 +31,12 @@ const COPY = `
   SELECT queue, 'copy-' || n, n, name, state, data, added_at_ms, finished_at_ms
   FROM bullmq.job, generate_series(1, $2::integer) AS n WHERE id = $1`;
 
-describeServersOrEmbedded('a job that was completed', (backend) => {
+describeServersOrEmbedded('a completed job', (backend) => {
   const stage = new Stage();
   let app: AnalyticsApp;
 
   beforeEach(async () => {
-    // All but `setInterval`.
+    // Fakes only `setInterval`.
     jest.useFakeTimers({
       doNotFake: [
         ...(['Date', 'hrtime', 'nextTick', 'performance', 'queueMicrotask'] as const),
@@ -77,7 +77,7 @@ describeServersOrEmbedded('a job that was completed', (backend) => {
     await jobStorage.client.eval(COPY_ON_REDIS, 1, ...keys, id, times);
   }
 
-  /** Resolves when so many are left. */
+  /** Resolves when this many completed jobs are left. */
   const left = (count: number): Promise<true> =>
     until(async () => (await app.queue.getCompletedCount()) === count || undefined);
 
@@ -97,7 +97,7 @@ describeServersOrEmbedded('a job that was completed', (backend) => {
     expect(await app.queue.getJob('new')).toBeDefined();
   });
 
-  it('stays until then where the clock of a worker is an hour ahead', async () => {
+  it('stays until its time is over even if the clock of a worker is an hour ahead', async () => {
     const now = Date.now.bind(Date);
     jest.spyOn(Date, 'now').mockImplementation(() => now() + HOUR);
     jest.advanceTimersByTime(MINUTE);

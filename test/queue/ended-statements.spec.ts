@@ -44,7 +44,7 @@ const again = (work: string): string => `The queue on PostgreSQL answers stateme
 const HISTORY = 'the history of deliveries';
 
 describe('statements beside the queue that its server ends', () => {
-  it('are one line while some of them are answered and others ended, however long', () => {
+  it('are logged once while some of them are answered and others ended, however long that lasts', () => {
     for (let minute = 0; minute < 60; minute++) {
       end(WRITE);
       answer(WRITE);
@@ -54,9 +54,9 @@ describe('statements beside the queue that its server ends', () => {
     expect(lines).toEqual([ended(HISTORY)]);
   });
 
-  it('are over with any later answer about their table after five minutes without another end', () => {
+  it('count as answered again at the first answer about their table after five minutes without an end', () => {
     end(WRITE);
-    // As a read of the console, which may not be made again for hours.
+    // Like a read of the console, which may not be repeated for hours.
     end(READ);
     pass(5 * MINUTE - 1);
     answer(WRITE);
@@ -68,7 +68,7 @@ describe('statements beside the queue that its server ends', () => {
     expect(lines).toEqual([ended(HISTORY), again(HISTORY), ended(HISTORY)]);
   });
 
-  it('are not over with an answer that was asked for before, or that is about something else', () => {
+  it('do not count as answered by an answer to an earlier request, or about something else', () => {
     const askedAt = performance.now();
     end(WRITE);
     pass(5 * MINUTE);
@@ -80,7 +80,7 @@ describe('statements beside the queue that its server ends', () => {
     expect(lines).toEqual([ended(HISTORY)]);
   });
 
-  it('are told of separately for the metrics, which are counted with several statements', () => {
+  it('are logged separately for the metrics, which are counted with several statements', () => {
     end(COUNT);
     end(WRITE);
     pass(5 * MINUTE);
@@ -88,7 +88,7 @@ describe('statements beside the queue that its server ends', () => {
     expect(lines).toEqual([ended('the metrics'), ended(HISTORY), again('the metrics')]);
   });
 
-  it('take no line from those about the queue itself', () => {
+  it('use up none of the lines about the queue itself', () => {
     for (let times = 0; times < 5; times++) {
       end(WRITE);
       answer(WRITE);

@@ -13,23 +13,23 @@ import type { Receiver } from '../support/receiver.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 import { until } from '../support/until.js';
 
-/** Failed messages are looked at after seconds, and a process that asks for them again and again keeps a core busy. */
+/** Milliseconds between polls: failed messages are looked at after seconds, and polling fast keeps a core busy. */
 const RARELY = 200;
 const WEEK = 604_800_000;
 const LINE = 'the latest 3 are kept (its `failedLimit`)';
 
-/** Two destinations that refuse everything. One keeps three messages at most. */
+/** Returns two destinations that refuse everything. One keeps at most three messages. */
 function bothTo(receiver: Receiver): WebhooksOptions[] {
   return [webhooksTo(receiver, { id: 'dead', failedLimit: 3 }), webhooksTo(receiver, { id: 'crm' })];
 }
 
-/** The ids of the failed messages of a destination, the latest first. */
+/** Resolves to the ids of the failed messages of a destination, the latest first. */
 async function failedOf(app: AnalyticsApp, destination: string): Promise<string[]> {
   const failed = await app.context.get(DeliveriesService).failed({ destination, end: 9_999 });
   return failed.map(({ messageId }) => messageId);
 }
 
-/** Resolves to the failed messages of a destination once there are so few. */
+/** Resolves to the failed messages of a destination once there are at most this many. */
 function kept(app: AnalyticsApp, destination: string, count: number): Promise<string[]> {
   return until(async () => {
     const ids = await failedOf(app, destination);
@@ -37,7 +37,7 @@ function kept(app: AnalyticsApp, destination: string, count: number): Promise<st
   }, RARELY);
 }
 
-/** Jobs for messages of a destination, so many in each. */
+/** Returns jobs for messages of a destination, with the given number of messages in each. */
 function jobsOf(destination: string, ids: readonly string[], perJob = 1): NewJob[] {
   const jobs: NewJob[] = [];
   for (let start = 0; start < ids.length; start += perJob) {
@@ -51,7 +51,7 @@ function jobsOf(destination: string, ids: readonly string[], perJob = 1): NewJob
   return jobs;
 }
 
-/** Has the messages of jobs fail. */
+/** Makes the messages of jobs fail. */
 async function fail(app: AnalyticsApp, jobs: readonly NewJob[]): Promise<void> {
   await app.context.get(BatchQueue).add(jobs);
   await app.settled();
@@ -60,7 +60,7 @@ async function fail(app: AnalyticsApp, jobs: readonly NewJob[]): Promise<void> {
 describeServersOrEmbedded('a destination that refuses everything', (backend) => {
   const stage = new Stage();
 
-  it('keeps its latest failed messages, says so once, and takes none from others', async () => {
+  it('keeps only its latest failed messages, logs that once, and takes none from others', async () => {
     const receiver = await stage.receiver({ answer: [400] });
     const app = await stage.app({ connection: backend.connection, flushAt: 1, webhooks: bothTo(receiver) });
     for (const event of ['1', '2', '3', '4', '5', '6']) {
@@ -84,15 +84,15 @@ describeServersOrEmbedded('a destination that refuses everything', (backend) => 
     expect(await deliveries.replay({ destination: 'dead' })).toBe(3);
   });
 
-  it('keeps at least as many messages as it may, however many are in a job', async () => {
-    // What a receiver answers is kept with the message.
+  it('keeps at least as many messages as its limit, however many are in a job', async () => {
+    // The receiver's answer is kept with the message.
     const receiver = await stage.receiver({ answer: [{ status: 400, body: 'outcomes' }] });
     const app = await stage.app({ connection: backend.connection, webhooks: bothTo(receiver) });
     await fail(app, jobsOf('dead', messageIds('m', 8), 2));
     expect((await kept(app, 'dead', 4)).length).toBe(4);
   });
 
-  it('keeps as many as the options say for all, where it was added at run time', async () => {
+  it('keeps as many messages as the common options say if it was added at run time', async () => {
     const receiver = await stage.receiver({ answer: [400] });
     const app = await stage.app({
       connection: backend.connection,
@@ -108,7 +108,7 @@ describeServersOrEmbedded('a destination that refuses everything', (backend) => 
     expect(await kept(app, id, 2)).toEqual(['3', '2']);
   });
 
-  it('keeps what another application has queued for a destination of the same id', async () => {
+  it('keeps messages that another application queued for a destination with the same id', async () => {
     const receiver = await stage.receiver({ answer: [400] });
     const options = { connection: backend.connection, flushAt: 1 };
     const others = webhooksTo(await stage.receiver({ answer: [400] }), { id: 'dead' });
@@ -125,7 +125,7 @@ describeServersOrEmbedded('a destination that refuses everything', (backend) => 
 describeServers('many failed messages', (backend) => {
   const stage = new Stage();
 
-  it('are counted once each, over the pages that they are read in', async () => {
+  it('are counted once each across the pages in which they are read', async () => {
     const receiver = await stage.receiver({ answer: [400] });
     const options = { connection: backend.connection, webhooks: bothTo(receiver) };
     await putFailedJobs(options, jobsOf('crm', messageIds('m', 1_100)));
@@ -143,7 +143,7 @@ describeServers('many failed messages', (backend) => {
           removed.push(args);
         },
       });
-    // In a process that does not have the destination, its limit is not known.
+    // A process without the destination does not know its limit.
     const [other, limit] = [limitOf(1, false), limitOf(1_005, true)];
     other.failed('crm', 1_100);
     limit.failed('crm', 1_100);

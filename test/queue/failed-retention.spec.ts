@@ -14,17 +14,17 @@ import { RedisServer } from '../support/redis-server.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 import { until } from '../support/until.js';
 
-/** Failed messages are looked at after seconds, and a process that asks for them again and again keeps a core busy. */
+/** Milliseconds between polls: failed messages are looked at after seconds, and polling fast keeps a core busy. */
 const RARELY = 200;
 const SHORT = 'besteffort';
 const LONG = 'crm';
 
-/** One destination that keeps nothing beside one that keeps failed messages for a week. */
+/** Returns a destination that keeps no failed messages, and one that keeps them for a week. */
 function bothTo(receiver: Receiver): WebhooksOptions[] {
   return [webhooksTo(receiver, { id: SHORT, failedRetention: 0 }), webhooksTo(receiver, { id: LONG })];
 }
 
-/** Which destinations have failed messages. */
+/** Resolves to the number of failed messages of each destination. */
 async function failedIn(app: AnalyticsApp): Promise<Record<string, number>> {
   const failed = await app.context.get(DeliveriesService).failed({ end: 9_999 });
   const counts: Record<string, number> = {};
@@ -32,7 +32,7 @@ async function failedIn(app: AnalyticsApp): Promise<Record<string, number>> {
   return counts;
 }
 
-/** Resolves to what is left when nothing of a destination is. */
+/** Resolves to the numbers of failed messages when a destination has none left. */
 function gone(app: AnalyticsApp, destination: string): Promise<Record<string, number>> {
   return until(async () => {
     const failed = await failedIn(app);
@@ -40,7 +40,7 @@ function gone(app: AnalyticsApp, destination: string): Promise<Record<string, nu
   }, RARELY);
 }
 
-/** A job for each message of a destination. */
+/** Returns a job for each message of a destination. */
 function jobsOf(destination: string, ids: readonly string[], body = '{}'): NewJob[] {
   return ids.map((id) => ({
     jobId: `${destination}-${id}`,
@@ -49,7 +49,7 @@ function jobsOf(destination: string, ids: readonly string[], body = '{}'): NewJo
   }));
 }
 
-/** Has messages of a destination fail, each in a job of its own. */
+/** Makes messages of a destination fail, each in a job of its own. */
 async function failEach(app: AnalyticsApp, destination: string, ids: readonly string[]): Promise<void> {
   await app.context.get(BatchQueue).add(jobsOf(destination, ids));
   await app.settled();
@@ -58,7 +58,7 @@ async function failEach(app: AnalyticsApp, destination: string, ids: readonly st
 describeServersOrEmbedded('messages that failed for good', (backend) => {
   const stage = new Stage();
 
-  it('are kept as long as their own destination says, also where they shared a job', async () => {
+  it('are kept as long as their own destination says, even if they shared a job', async () => {
     const receiver = await stage.receiver({ answer: [400] });
     const app = await stage.app({ connection: backend.connection, webhooks: bothTo(receiver) });
     app.analytics.track({ userId: 'u1', event: 'Failed' });
@@ -68,7 +68,7 @@ describeServersOrEmbedded('messages that failed for good', (backend) => {
     expect(await gone(app, SHORT)).toEqual({ [LONG]: 1 });
   });
 
-  it('are kept as their worker is configured, whatever was so when they were tracked', async () => {
+  it('are kept as their worker is configured, whatever was configured when they were tracked', async () => {
     const receiver = await stage.receiver({ answer: [400] });
     const options = { connection: backend.connection, flushAt: 1 };
     const before = await stage.app({ ...options, webhooks: webhooksTo(receiver, { id: SHORT }) });
@@ -86,7 +86,7 @@ describeServersOrEmbedded('messages that failed for good', (backend) => {
 describeServers('messages that failed for good', (backend) => {
   const stage = new Stage();
 
-  it('are kept where a message fails that comes from a process whose destinations keep nothing', async () => {
+  it('are kept if another message fails that comes from a process whose destinations keep nothing', async () => {
     const receiver = await stage.receiver({ answer: [400] });
     const options = { connection: backend.connection, flushAt: 1 };
     const worker = await stage.app({ ...options, webhooks: bothTo(receiver) });
@@ -106,7 +106,7 @@ describeServers('messages that failed for good', (backend) => {
     expect(await gone(worker, SHORT)).toEqual({ [LONG]: 3 });
   });
 
-  it('are kept as their worker says, also where they were queued by a process that keeps nothing', async () => {
+  it('are kept as their worker is configured, even if a process that keeps nothing queued them', async () => {
     const receiver = await stage.receiver({ answer: [400] });
     const options = { connection: backend.connection, flushAt: 1 };
     const producer = await stage.app({
@@ -122,7 +122,7 @@ describeServers('messages that failed for good', (backend) => {
     expect(await worker.failedJobs()).toHaveLength(1);
   });
 
-  it('are removed when their time is over, however many stay', async () => {
+  it('are removed when their time is over, however many others stay', async () => {
     const receiver = await stage.receiver({ answer: [400] });
     const options = { connection: backend.connection, webhooks: bothTo(receiver) };
     await putFailedJobs(options, jobsOf(LONG, messageIds('kept', 2_100)));
@@ -131,7 +131,7 @@ describeServers('messages that failed for good', (backend) => {
     await until(async () => (await app.queue.getFailedCount()) === 2_100 || undefined, RARELY);
   });
 
-  it('stay where another application has queued them for a destination of the same id', async () => {
+  it('stay if another application queued them for a destination with the same id', async () => {
     const receiver = await stage.receiver({ answer: [400] });
     const start = (writeKey: string, webhooks: AppOptions['webhooks']): Promise<AnalyticsApp> =>
       stage.app({ connection: backend.connection, writeKey, flushAt: 1, webhooks });
@@ -155,7 +155,7 @@ describeServers('the failed messages of a destination that keeps them for an hou
     jest.restoreAllMocks();
   });
 
-  /** Has a process look at failed messages for the first time: the next look would be ten minutes later. */
+  /** Makes a process look at failed messages for the first time. The next look would be ten minutes later. */
   async function firstLook(app: AnalyticsApp, made: () => Promise<true | undefined>): Promise<void> {
     const { health, jobStorage } = app.context.get<QueueBackend>(QUEUE_BACKEND);
     const retention = new FailedRetention({
@@ -174,7 +174,7 @@ describeServers('the failed messages of a destination that keeps them for an hou
     retention.beforeApplicationShutdown();
   }
 
-  /** An application whose messages failed two hours ago. */
+  /** Starts an application whose messages failed two hours ago. */
   async function appWith(ids: Record<string, number>): Promise<AnalyticsApp> {
     const jobs = Object.entries(ids).flatMap(([id, count]) => jobsOf(id, messageIds('m', count)));
     const webhooks = [...retentions.keys()].map((id) => ({ id, urls: ['https://hooks.example.com/'] }));
@@ -183,7 +183,7 @@ describeServers('the failed messages of a destination that keeps them for an hou
     return stage.app(options);
   }
 
-  it('are removed although hundreds are older that another destination keeps for a day', async () => {
+  it('are removed although hundreds of older messages stay that another destination keeps for a day', async () => {
     const app = await appWith({ audit: 450, pii: 1 });
     await firstLook(app, async () => (await app.queue.getFailedCount()) === 450 || undefined);
     expect(await failedIn(app)).toEqual({ audit: 450 });
@@ -194,7 +194,7 @@ describeServers('the failed messages of a destination that keeps them for an hou
     await firstLook(app, async () => (await app.queue.getFailedCount()) === 0 || undefined);
   });
 
-  it('stay until then where the clock of a worker is eight days ahead', async () => {
+  it('stay until their time is over even if the clock of a worker is eight days ahead', async () => {
     const receiver = await stage.receiver({ answer: [400] });
     const options = { connection: backend.connection, webhooks: webhooksTo(receiver, { id: 'pii' }) };
     await putFailedJobs(options, jobsOf('pii', ['old']), Date.now() - 7_200_000);

@@ -10,7 +10,7 @@ function storedJob(jobId: string, failedAt: number | undefined): StoredJob {
   return { ...empty, jobId, addedAt: 0, failedAt, failedRetention: 1_000 };
 }
 
-/** Jobs whose states a test changes while they are read. Of those that fail, the latest comes first. */
+/** Jobs whose states a test changes while they are read. Failed jobs come latest first. */
 class ChangingJobs {
   private readonly states = new Map<string, BatchState>();
   private readonly failedAt = new Map<string, number>();
@@ -22,7 +22,7 @@ class ChangingJobs {
     }
   }
 
-  /** What is read, by the ids. */
+  /** Yields the id and the state of each job that is read. */
   async *read(selection: JobSelection): AsyncGenerator<string, void> {
     const reading = new JobReading(selection, this, (ids) =>
       Promise.resolve(ids.map((id) => storedJob(id, this.failedAt.get(id)))),
@@ -38,7 +38,7 @@ class ChangingJobs {
 }
 
 describe('jobs that are read while they move', () => {
-  it('come once, the failed ones first, and last those that fail meanwhile', async () => {
+  it('come once: failed jobs first, and last those that fail meanwhile', async () => {
     const jobs = new ChangingJobs();
     jobs.move('failed', 'old', 'older');
     jobs.move('delayed', 'stays', 'moves');
@@ -55,7 +55,7 @@ describe('jobs that are read while they move', () => {
     ]);
   });
 
-  it('are found where nothing had failed before', async () => {
+  it('are found even if nothing had failed before', async () => {
     const jobs = new ChangingJobs();
     jobs.move('delayed', 'stays');
     jobs.move('active', 'fails');

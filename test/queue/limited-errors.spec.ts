@@ -16,7 +16,7 @@ describe('errors that requests run into', () => {
 
   const countOf = (message: string): number => lines.filter((line) => line === message).length;
 
-  it('have five lines a minute each, so that none hides another one', () => {
+  it('get five lines a minute each, so that no error hides another', () => {
     for (let n = 0; n < 100; n++) errors.error('the store is away');
     errors.error('no answer could be written');
     expect(countOf('the store is away')).toBe(5);
@@ -26,7 +26,7 @@ describe('errors that requests run into', () => {
     expect(countOf('the store is away')).toBe(6);
   });
 
-  it('fill no log, however a sender makes them differ', () => {
+  it('do not flood the log, however a sender makes them differ', () => {
     for (let n = 0; n < 10_000; n++) errors.error(`error ${n}`);
     expect(lines).toHaveLength(25);
     now += 60_000;

@@ -5,10 +5,10 @@ import { messageIds } from '../support/message-ids.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 import { until } from '../support/until.js';
 
-/** More than are completed in a second. */
+/** More jobs than are completed in a second. */
 const JOBS = 250;
 
-describeServers('a job that is added again, since its answer was lost', (backend) => {
+describeServers('a job that is added again because the answer was lost', (backend) => {
   const stage = new Stage();
 
   it('is not delivered again, though hundreds of others were completed in between', async () => {
@@ -31,7 +31,7 @@ describeServers('a job that is added again, since its answer was lost', (backend
   });
 });
 
-describeServersOrEmbedded('what failed for good', (backend) => {
+describeServersOrEmbedded('a message that failed for good', (backend) => {
   const stage = new Stage();
 
   it('is removed when its time is over, though no other job fails', async () => {

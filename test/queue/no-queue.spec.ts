@@ -23,7 +23,7 @@ const CASES: [string, Partial<AppOptions>][] = [
 const folders = new EmbeddedFolders();
 afterAll(() => folders.dispose());
 
-/** When something was last added to a folder or removed from it; `undefined` if there is none. */
+/** Returns when a folder's list of files last changed, or `undefined` if there is no such folder. */
 function lastChange(path: string): number | undefined {
   return statSync(path, { throwIfNoEntry: false })?.mtimeMs;
 }
@@ -90,8 +90,8 @@ describe('an application', () => {
 describe('the embedded queue in tests', () => {
   const stage = new Stage();
 
-  it('serves two applications of one folder at a time, and leaves nothing in it', async () => {
-    // The sample application may have made it.
+  it('serves two applications with one folder at a time, and leaves nothing in the folder', async () => {
+    // The sample application may have created the folder.
     const before = lastChange('.analytics');
     const first = await stage.app({ webhooks });
     const second = await stage.app({ webhooks });

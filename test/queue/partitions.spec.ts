@@ -23,7 +23,7 @@ import { destinationsBySource, Stage, webhooksTo } from '../support/stage.js';
 import { until } from '../support/until.js';
 
 const PARTITIONS = 4;
-/** Messages that a slow receiver needs more than a minute for. */
+/** Number of messages for which a slow receiver needs more than a minute. */
 const WAITING = 2_500;
 /** In milliseconds. */
 const LATER_THAN_THIS_TEST = 60_000;
@@ -34,7 +34,7 @@ it('The partition of a destination is the same in every process and version', ()
   expect(new Set(DESTINATIONS.map((id) => partitionOf(id, 1)))).toEqual(new Set([0]));
 });
 
-it('The jobs in hand are divided so that a partition takes what the others leave, and each has some', () => {
+it('The budget of jobs in hand lets a partition take what the others leave, and leaves some to each', () => {
   const workers = [{ concurrency: 0 }, { concurrency: 0 }];
   const budget = new JobBudget(80, Infinity);
   for (const worker of workers) budget.join(worker);
@@ -57,7 +57,7 @@ describeRedis('a queue of several partitions', () => {
   });
   afterAll(() => server.dispose());
 
-  /** Starts an application with several destinations, each of a source of its own. */
+  /** Starts an application with several destinations, each with a source of its own. */
   function start(
     url: string,
     receiver: Receiver,
@@ -71,7 +71,7 @@ describeRedis('a queue of several partitions', () => {
     await app.analytics.flush();
   }
 
-  it('delivers from all of them, and keeps the messages of a destination in one', async () => {
+  it('delivers from all partitions, and keeps the messages of a destination in one', async () => {
     const url = server.url(database++);
     const receiver = await stage.receiver();
     const producer = await start(url, receiver, { partitions: PARTITIONS, worker: false });
@@ -108,7 +108,7 @@ describeRedis('a queue of several partitions', () => {
     ).toMatchObject({ a: { status: 'up', oldest: 0 } });
   });
 
-  it('lists what failed in all of them, the latest first, and replays and removes it', async () => {
+  it('lists failed messages of all partitions, the latest first, and replays and removes them', async () => {
     const receiver = await stage.receiver({ answer: ({ url }) => (url.endsWith('d0') ? 200 : 404) });
     const app = await start(server.url(database++), receiver, { partitions: PARTITIONS });
     const deliveries = app.context.get(DeliveriesService);
@@ -129,7 +129,7 @@ describeRedis('a queue of several partitions', () => {
     await until(async () => ((await deliveries.counts()).failed === 0 ? true : undefined));
   });
 
-  it('is delivered by a process that was told of fewer, whether it starts before or after', async () => {
+  it('is delivered by a process with fewer `partitions`, whether it starts earlier or later', async () => {
     const url = server.url(database++);
     const receiver = await stage.receiver();
     const first = await start(url, receiver, {});
@@ -147,7 +147,7 @@ describeRedis('a queue of several partitions', () => {
     expect(new Set(eventsIn(receiver.requests))).toEqual(new Set(['Raised', 'Lowered']));
   });
 
-  it('is delivered once by processes with different numbers side by side', async () => {
+  it('is delivered once by processes with different `partitions` side by side', async () => {
     const url = server.url(database++);
     const receiver = await stage.receiver();
     const few = await start(url, receiver, { partitions: 2 });
@@ -166,7 +166,7 @@ describeRedis('a queue of several partitions', () => {
     expect(counts[0]).toEqual(counts[1]);
   });
 
-  it('has what was put back in a partition that nobody adds to any more go on when there is room', async () => {
+  it('continues with put-back messages when there is room, even in a partition to which nobody adds any more', async () => {
     const connection = server.url(database++);
     let answerTime = 40;
     const receiver = await stage.receiver({
@@ -180,7 +180,7 @@ describeRedis('a queue of several partitions', () => {
     await producer.close();
 
     const worker = await stage.app({ ...options, partitions: 1 });
-    // Due when those before it should be delivered, at this rate.
+    // A message is due when those before it should be delivered at this rate.
     await until(async () => {
       const delayed = await Promise.all(worker.queues.map((queue) => queue.getDelayed()));
       return delayed.flat().some(({ delay }) => delay > LATER_THAN_THIS_TEST) ? true : undefined;
@@ -189,7 +189,7 @@ describeRedis('a queue of several partitions', () => {
     await receiver.received(WAITING);
   });
 
-  it('has the parts of a batch go on when a `rateLimit` is gone, whichever partition they are in', async () => {
+  it('continues with the parts of a batch when a `rateLimit` is removed, in any partition', async () => {
     const receiver = await stage.receiver();
     const app = await stage.app({
       connection: server.url(database++),
@@ -200,7 +200,7 @@ describeRedis('a queue of several partitions', () => {
     const create = (): Promise<{ id: string }> =>
       destinations.create({ tenant: 'acme', urls: [receiver.url()], rateLimit: 0.1 });
     let { id } = await create();
-    // In the first partition, a wrong one would not be noticed.
+    // With a destination in the first partition, the test would not notice a wrong partition.
     while (partitionOf(id, PARTITIONS) === 0) {
       await destinations.delete(id);
       ({ id } = await create());
@@ -209,7 +209,7 @@ describeRedis('a queue of several partitions', () => {
     for (let n = 0; n < messages; n++) app.analytics.tenant('acme').track({ userId: 'u1', event: 'E' });
     await app.analytics.flush();
     await receiver.received(1);
-    // The last of its parts would be due after this test. The next one may be in hand.
+    // The last part of the batch would be due after this test. The next part may be in hand.
     await until(async () => {
       const delayed = await app.queues[partitionOf(id, PARTITIONS)]?.getDelayed();
       return delayed?.some(({ delay }) => delay > LATER_THAN_THIS_TEST) === true ? true : undefined;
@@ -218,7 +218,7 @@ describeRedis('a queue of several partitions', () => {
     await receiver.received(messages);
   });
 
-  describe('and processes that add to different numbers of them', () => {
+  describe('with processes that add to different numbers of partitions', () => {
     let url: string;
     let backends: QueueBackend[];
     let opened: QueuePartitions[];
@@ -251,7 +251,7 @@ describeRedis('a queue of several partitions', () => {
       return opened.at(-1)?.queues.length ?? 0;
     }
 
-    it('forgets a partition that nobody adds to any more, once it is empty', async () => {
+    it('forgets a partition to which nobody adds any more, once it is empty', async () => {
       (await open(PARTITIONS)).close();
       const job = await opened[0]?.queues[3]?.add('batch', { v: 2, batches: [] });
       await open(1, { isWorker: true, usedFor: 50 });
@@ -261,14 +261,14 @@ describeRedis('a queue of several partitions', () => {
       await until(async () => ((await readBy(1)) === 1 ? true : undefined));
     });
 
-    it('reads on where a process may have added in its last seconds', async () => {
+    it('continues to read partitions to which a process may have added in its last seconds', async () => {
       const old = await open(PARTITIONS);
       await open(2);
       await open(1, { isWorker: true, usedFor: 2_000 });
       old.close();
       await new Promise((resolve) => setTimeout(resolve, 200));
       expect(await readBy(1)).toBe(PARTITIONS);
-      // The other one still adds to two.
+      // The other process still adds to two partitions.
       await until(async () => ((await readBy(1)) === 2 ? true : undefined));
     });
   });

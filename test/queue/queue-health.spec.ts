@@ -31,7 +31,7 @@ function outage(seconds: number): void {
   health.up();
 }
 
-/** A second in which a job is refused, and a probe is stored afterwards. */
+/** Lets a second pass in which a job is refused and a probe is stored afterwards. */
 function refusedThenProbed(): void {
   jest.advanceTimersByTime(1);
   health.failed(DISK_FULL, 'INSERT', performance.now());
@@ -39,8 +39,8 @@ function refusedThenProbed(): void {
   health.probed();
 }
 
-describe('what the queue reports of itself', () => {
-  it('is told once a minute, however many jobs it is about', () => {
+describe('a report of the queue about itself', () => {
+  it('is logged once a minute, however many jobs it concerns', () => {
     health.report(new Error('Lock mismatch for job 1f0c-a. Cmd moveToFinished from active'));
     health.report(new Error('Lock mismatch for job 2e1d-b. Cmd moveToFinished from active'));
     health.report(new Error('could not renew lock for job 1f0c-a'));
@@ -58,7 +58,7 @@ describe('what the queue reports of itself', () => {
     expect(lines).toEqual([...reported, 'The queue on Redis reports: could not renew lock for job 3a2b-c']);
   });
 
-  it('is not told where it only repeats that the connection is lost, or follows from an outage', () => {
+  it('is not logged if it only repeats that the connection is lost, or follows from an outage', () => {
     health.report(new Error('Connection is closed.'));
     expect(lines).toEqual([]);
     outage(2);
@@ -69,7 +69,7 @@ describe('what the queue reports of itself', () => {
 });
 
 describe('an outage of the queue', () => {
-  it('is one line at its begin and one at its end, each time', () => {
+  it('is logged with one line at its beginning and one at its end, each time', () => {
     for (let times = 0; times < 3; times++) {
       outage(30);
       jest.advanceTimersByTime(60_000);
@@ -81,12 +81,12 @@ describe('an outage of the queue', () => {
     expect(lines).toEqual([begin, end, begin, end, begin, end]);
   });
 
-  it('is five lines a minute at most where there is one every 200 ms, and none is left out of the count', () => {
+  it('is logged with at most five lines a minute if there is one every 200 ms, and each is counted', () => {
     for (let times = 0; times < 900; times++) {
       outage(0.1);
       jest.advanceTimersByTime(100);
     }
-    // Three minutes.
+    // The outages have taken three minutes.
     expect(lines.length).toBeLessThanOrEqual(15);
     jest.advanceTimersByTime(120_000);
     const told = lines.map((line) => Number(/went away (\d+) more times/i.exec(line)?.[1] ?? 0));
@@ -94,7 +94,7 @@ describe('an outage of the queue', () => {
     expect(told.reduce((sum, count) => sum + count, begun)).toBe(900);
   });
 
-  it('has its last line within the five, whatever is reported meanwhile', () => {
+  it('has its last line among the five, whatever is reported meanwhile', () => {
     outage(1);
     health.report(new Error('something else'));
     health.down(new Error('Connection is closed.'));
@@ -105,7 +105,7 @@ describe('an outage of the queue', () => {
     expect(lines.at(-1)).toMatch(/is back after/);
   });
 
-  it('is told when it lasts, though the short ones before it have used up the lines', () => {
+  it('is logged if it lasts, though short outages before it have used up the lines', () => {
     for (let times = 0; times < 10; times++) outage(0.1);
     health.down(new Error('Connection is closed.'));
     const before = lines.length;
@@ -122,7 +122,7 @@ describe('an outage of the queue', () => {
       /takes no more jobs \(it is a replica.*READONLY\)/,
     ],
     ['MISCONF Errors writing to the AOF file', /takes no more jobs \(it cannot write to its disk, MISCONF\)/],
-  ])('that is a refusal to store (%s) ends when something was stored, not when it answers', (text, line) => {
+  ])('ends after a refusal to store (%s) when something is stored, not at an answer', (text, line) => {
     health.report(new Error(text));
     health.up();
     expect(lines).toEqual([expect.stringMatching(line)]);
@@ -132,7 +132,7 @@ describe('an outage of the queue', () => {
     expect(lines[1]).toBe('The queue on Redis is back after 5 s.');
   });
 
-  it('is not followed by another one when a statement of before is given up', () => {
+  it('is not followed by another outage when an earlier statement is given up', () => {
     jest.advanceTimersByTime(1_000);
     const askedAt = performance.now();
     outage(5);
@@ -143,7 +143,7 @@ describe('an outage of the queue', () => {
     expect(health.isUp).toBe(false);
   });
 
-  it('ends, where a statement was refused, when that is stored, and not when others are answered', () => {
+  it('ends, if a statement was refused, when that statement is answered and not when others are', () => {
     health.failed(Object.assign(new Error('no room'), { code: '53100' }), 'INSERT');
     health.answered(1, 'UPDATE');
     health.answered(1, undefined);
@@ -152,7 +152,7 @@ describe('an outage of the queue', () => {
     expect(health.isUp).toBe(true);
   });
 
-  it('ends, where several statements were refused, when all of them are stored', () => {
+  it('ends, if several statements were refused, when all of them are answered', () => {
     for (const statement of ['INSERT', 'UPDATE']) health.failed(DISK_FULL, statement);
     health.answered(1, 'UPDATE');
     expect(health.isUp).toBe(false);
@@ -160,7 +160,7 @@ describe('an outage of the queue', () => {
     expect(health.isUp).toBe(true);
   });
 
-  it('lasts while jobs are refused, where what a probe stores fits on a disk that is all but full', () => {
+  it('lasts while jobs are refused, even if a probe still fits on a nearly full disk', () => {
     for (let second = 0; second < 30; second++) refusedThenProbed();
     expect(health.isRefusing).toBe(true);
     health.answered(performance.now(), 'INSERT');
@@ -173,7 +173,7 @@ describe('an outage of the queue', () => {
     ]);
   });
 
-  it('lasts while a function is missing that is needed only once a minute, until it is there again', () => {
+  it('lasts while a function is missing, even if it is needed only once a minute', () => {
     const missing = new RemovedTablesError('42883', {});
     for (let second = 0; second < 300; second++) {
       jest.advanceTimersByTime(1_000);
@@ -191,7 +191,7 @@ describe('an outage of the queue', () => {
     ]);
   });
 
-  it('ends with each probe where nothing but a question runs out of time again and again', () => {
+  it('ends with each probe if only a read runs out of time again and again', () => {
     for (let times = 0; times < 2; times++) refusedThenProbed();
     jest.advanceTimersByTime(10_000);
     health.probed();
@@ -205,12 +205,12 @@ describe('an outage of the queue', () => {
     }
   });
 
-  it('is told with its reason when the server turns out to be none for the queue', () => {
+  it('is logged with the reason when the server turns out to be unsuitable for the queue', () => {
     health.down(new UnsupportedQueueServerError('it has the encoding LATIN1', 'Make another one.'));
     expect(lines).toEqual([expect.stringContaining('it has the encoding LATIN1. Make another one.')]);
   });
 
-  it('ends with a probe all the same when nothing is refused any more', () => {
+  it('ends with a probe when nothing is refused any more', () => {
     for (let times = 0; times < 2; times++) refusedThenProbed();
     expect(health.isUp).toBe(false);
     jest.advanceTimersByTime(10_000);
@@ -225,13 +225,13 @@ describe('an outage of the queue', () => {
     ['25006', /takes no more jobs \(it is read-only.*, 25006\)/],
     ['53100', /takes no more jobs \(its disk is full, 53100\)/],
     ['ECONNREFUSED', /cannot be reached \(ECONNREFUSED\)/],
-  ])('is told with words for the code %s, and with nothing that a driver said', (code, line) => {
+  ])('is logged in words for the code %s, without the message of the driver', (code, line) => {
     health.down(Object.assign(new Error('for user "alice" at db.example.com'), { code }));
     expect(lines).toEqual([expect.stringMatching(line)]);
     expect(lines[0]).not.toMatch(/alice|example/);
   });
 
-  it('does not end with the answer to a statement that was asked before it was refused', () => {
+  it('does not end with the answer to a statement that was sent before the refusal', () => {
     jest.advanceTimersByTime(10);
     health.failed(Object.assign(new Error('permission denied'), { code: '42501' }), 'INSERT');
     health.answered(5, 'INSERT');
@@ -240,7 +240,7 @@ describe('an outage of the queue', () => {
     expect(health.isUp).toBe(true);
   });
 
-  it('does not begin again with the report of a refusal that its pool has told of', () => {
+  it('does not begin again with the report of a refusal that the pool has reported already', () => {
     const refusal = Object.assign(new Error('permission denied'), { code: '42501' });
     health.failed(refusal, 'INSERT');
     health.answered(1, 'INSERT');
@@ -260,7 +260,7 @@ describe('an outage of the queue', () => {
     ]);
   });
 
-  it('does not say that everything is in a folder that was removed', () => {
+  it('does not claim that everything is in a folder that was removed', () => {
     health.down(new EmbeddedQueueBrokenError({ removed: '/data/.analytics' }));
     expect(lines).toEqual([
       expect.stringMatching(
@@ -269,7 +269,7 @@ describe('an outage of the queue', () => {
     ]);
   });
 
-  it('names file handles where it lacks them, and what to raise', () => {
+  it('names missing file handles, and what to raise', () => {
     const error = Object.assign(new Error('No file descriptors available'), {
       code: '53000',
       severity: 'ERROR',
@@ -282,7 +282,7 @@ describe('an outage of the queue', () => {
     ]);
   });
 
-  it('that is a crash of the embedded database is told even in another outage, and lasts', () => {
+  it('is logged even during another outage if the embedded database crashes, and lasts', () => {
     health.down(Object.assign(new Error('no room'), { code: '53100' }));
     health.down(new EmbeddedQueueBrokenError());
     health.down(new EmbeddedQueueBrokenError());
@@ -296,7 +296,7 @@ describe('an outage of the queue', () => {
     ]);
   });
 
-  it('that is silence says for how long', () => {
+  it('names the duration of a silence', () => {
     health.down(new SilentConnectionError(7));
     expect(lines).toEqual([expect.stringContaining('does not answer (no answer for 7 s)')]);
   });
@@ -321,7 +321,7 @@ describe('tables that somebody removes', () => {
     /^The tables `nestjs_analytics\.a`, .* and `nestjs_analytics\.f` of .* are there again; those that a process has made/,
   );
 
-  it('have one line when they are missing, and one when they are there again', () => {
+  it('get one line when they are missing, and one when they are back', () => {
     remove();
     expect(health.tables.missing).toEqual(TABLES);
     jest.advanceTimersByTime(5_000);
@@ -333,14 +333,14 @@ describe('tables that somebody removes', () => {
     expect(lines).toEqual([missing, back]);
   });
 
-  it('are told of although a process that starts makes them again at once', () => {
+  it('are reported although a starting process creates them again at once', () => {
     remove();
     restore();
     jest.advanceTimersByTime(1_000);
     expect(lines).toEqual([missing, back]);
   });
 
-  it('are told of as soon as there is room for that', () => {
+  it('are reported as soon as the limit of lines allows it', () => {
     const fill = (name: string): void => {
       for (let n = 1; n <= 5; n++) health.report(new Error(`${name} ${n}`));
     };
@@ -358,7 +358,7 @@ describe('tables that somebody removes', () => {
     expect(lines.at(-1)).toEqual(back);
   });
 
-  it('are looked for while they are missing, and not after', async () => {
+  it('are looked for only while they are missing', async () => {
     const asked: (readonly string[])[] = [];
     health.tables.findBy((tables) => {
       asked.push(tables);

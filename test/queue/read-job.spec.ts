@@ -41,7 +41,7 @@ describe('the data of a job', () => {
     expect(storedData({ ...job, batches: [batch, other] })).toEqual({ v: 2, batches: [batch, other] });
   });
 
-  it('is stored without what PostgreSQL refuses in a text of an outcome', () => {
+  it('is stored without characters in outcomes that PostgreSQL refuses', () => {
     const refused = { ...outcome, url: 'a\0', error: '\ud83d', excerpt: 'b\0c' };
     const stored = storedData({
       ...job,
@@ -51,7 +51,7 @@ describe('the data of a job', () => {
     expect(stored.batches).toEqual([{ ...batch, messages: [{ ...message, outcomes }] }]);
   });
 
-  it('is read with the bodies that messages share in their places', () => {
+  it('is read with shared bodies in the places of their messages', () => {
     const other = { ...message, id: 'm2', body: '{"type":"page"}' };
     const data = { ...job, tenant: 'a', batches: [batch, { ...batch, messages: [other, message] }] };
     const stored = storedData(data);
@@ -60,7 +60,7 @@ describe('the data of a job', () => {
     expect(readJob(JSON.parse(JSON.stringify(stored)))).toEqual(data);
   });
 
-  it('is read with what messages carry of one call in their places', () => {
+  it('is read with the shared data of a call in the places of its messages', () => {
     const call = { at: 1, traceparent: '00-a-b-01' };
     const traced = { ...message, call };
     const data = { ...job, batches: [{ ...batch, messages: [traced, message, { ...traced, id: 'm2' }] }] };
@@ -72,13 +72,13 @@ describe('the data of a job', () => {
     expect(storedData(data)).toEqual(stored);
   });
 
-  it('is read without what an older worker has moved to another job than its call', () => {
+  it('is read without the call of a message that an older worker has moved to another job', () => {
     const data = { ...job, batches: [{ ...batch, messages: [{ ...message, callIndex: 7 }] }] };
     expect(readJob(structuredClone(data))).toEqual(job);
     expect(readJob({ ...structuredClone(data), calls: [{ at: 1 }] })).toEqual(job);
   });
 
-  it('stays as it is where something is wrong, so that it can be shown', () => {
+  it('stays as it is if something is wrong, so that it can be shown', () => {
     const data = {
       ...job,
       bodies: ['{}'],

@@ -5,9 +5,9 @@ import { eventsIn } from '../support/received-message.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 
-/** What is silent must be noticed within this, in milliseconds. */
+/** Time within which a silence must be noticed, in milliseconds. */
 const NOTICED_WITHIN = 15_000;
-/** For a machine that is busy with other tests. Unnoticed, it would last for minutes. */
+/** Extra time for a machine that is busy with other tests. An unnoticed silence would last for minutes. */
 const LENIENCE = 15_000;
 describeServers('a queue that goes silent', (backend) => {
   const stage = new Stage();
@@ -23,7 +23,7 @@ describeServers('a queue that goes silent', (backend) => {
     expect(performance.now() - since).toBeLessThan(NOTICED_WITHIN + LENIENCE);
   }
 
-  it('is connected to anew when its connections swallow what is written to them, at work or idle', async () => {
+  it('gets new connections when its connections swallow what is written to them, at work or idle', async () => {
     const proxy = await stage.add(TcpProxy.start({ port: Number(new URL(backend.connection).port) }));
     const receiver = await stage.receiver();
     const options = { connection: proxy.through(backend.connection), webhooks: webhooksTo(receiver) };
@@ -43,7 +43,7 @@ describeServers('a queue that goes silent', (backend) => {
     expect(app.log.analytics).toEqual(outage);
   });
 
-  it('is told once when its server stands still, and once when it goes on', async () => {
+  it('is logged once when its server stands still, and once when the server continues', async () => {
     const receiver = await stage.receiver();
     const app = await stage.app({ connection: backend.connection, webhooks: webhooksTo(receiver) });
     app.analytics.track({ userId: 'u1', event: 'Before' });
@@ -60,7 +60,7 @@ describeServers('a queue that goes silent', (backend) => {
     expect(app.log.analytics).toEqual(outage);
   });
 
-  it('is told once when it stands still at the start', async () => {
+  it('is logged once when its server stands still at the start', async () => {
     backend.server.pause();
     const receiver = await stage.receiver();
     const since = performance.now();

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { type DestinationBacklog, emptyBacklog } from '../../src/queue/destination-backlog.js';
 import { TenantBacklogs } from '../../src/queue/tenant-backlogs.js';
 
-describe('what waits for a tenant', () => {
+describe('the backlog of a tenant', () => {
   let tenants: TenantBacklogs;
 
   beforeEach(() => {
@@ -22,7 +22,7 @@ describe('what waits for a tenant', () => {
     });
   }
 
-  it('is much where little waits for each of its destinations, and there are many, until it is less', () => {
+  it('counts as large if few messages wait for each of many destinations, until there are fewer', () => {
     const [first, ...others] = waiting('acme', 50, 100);
     const [ofOthers] = waiting('globex', 1, 0);
     if (first === undefined || ofOthers === undefined) throw new Error('unreachable');
@@ -33,7 +33,7 @@ describe('what waits for a tenant', () => {
     expect(tenants.hasManyWaiting(first)).toBe(false);
   });
 
-  it('is not much for the others where it waits for one of its destinations', () => {
+  it('does not count as large for other destinations if all of it waits for one destination', () => {
     waiting('acme', 1, 20_000);
     const [other] = waiting('acme', 1, 0);
     if (other === undefined) throw new Error('unreachable');

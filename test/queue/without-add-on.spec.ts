@@ -9,7 +9,7 @@ const HOOKS = new URL('../support/without-add-on-hooks.mjs', import.meta.url).hr
 /** As on a platform for which `fs-native-extensions` has no build. */
 const PLATFORM = { env: { NODE_OPTIONS: `--import ${HOOKS}` } };
 
-describeServers('an application where the add-on of the embedded queue cannot be loaded', (backend) => {
+describeServers('an application that cannot load the add-on of the embedded queue', (backend) => {
   const stage = new Stage();
 
   it('delivers with its queue on a server', async () => {
@@ -31,11 +31,11 @@ describeServers('an application where the add-on of the embedded queue cannot be
   });
 });
 
-describe('an application where that add-on cannot be loaded', () => {
+describe('an embedded queue whose add-on cannot be loaded', () => {
   const folders = new EmbeddedFolders();
   afterAll(() => folders.dispose());
 
-  it('is refused the embedded queue', async () => {
+  it('is refused at start', async () => {
     const webhooks = { urls: ['https://hooks.example.com/'] };
     const connection = { embedded: { dataDir: await folders.fresh() } };
     const child = await startApplication({ connection, webhooks, end: 'kill' }, PLATFORM);

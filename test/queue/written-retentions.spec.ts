@@ -4,10 +4,10 @@ import { FailedRetention } from '../../src/queue/failed-retention.js';
 import { messageIds } from '../support/message-ids.js';
 
 const SECOND = 1_000;
-/** In it, each look has been made once. */
+/** Time in which each look is made once, in milliseconds. */
 const LONG = 600_000;
 
-describe('failed jobs in which anybody may have written how long they are kept', () => {
+describe('failed jobs with a retention that anybody may have written', () => {
   beforeEach(() => {
     jest.useFakeTimers();
   });
@@ -15,7 +15,7 @@ describe('failed jobs in which anybody may have written how long they are kept',
     jest.useRealTimers();
   });
 
-  /** Has jobs looked through, beside a destination that keeps nothing. */
+  /** Makes a process look through jobs with these retentions, beside a destination that keeps nothing. */
   function lookAt(ages: readonly unknown[]): {
     asked: () => number;
     removed: string[];
@@ -70,7 +70,7 @@ describe('failed jobs in which anybody may have written how long they are kept',
     ['less than nothing', -1],
     ['nothing', null],
     ['for ever', Number.MAX_VALUE],
-  ])('are looked at now and then, and stay, where that is %s', async (_, age) => {
+  ])('are looked at now and then, and stay, if the retention is %s', async (_, age) => {
     const { asked, removed, end } = lookAt([age]);
     await jest.advanceTimersByTimeAsync(6 * SECOND);
     const before = asked();
@@ -80,7 +80,7 @@ describe('failed jobs in which anybody may have written how long they are kept',
     end();
   });
 
-  it('do not make more and more looks, however many different times they say', async () => {
+  it('do not cause more and more looks, however many different retentions they have', async () => {
     const { end } = lookAt(Array.from({ length: 1_000 }, (_, index) => 604_800 + index));
     await jest.advanceTimersByTimeAsync(LONG);
     expect(jest.getTimerCount()).toBeLessThan(100);

@@ -15,14 +15,14 @@ import { until } from '../support/until.js';
 const DESTINATION = 'crm';
 const DAY = 86_400_000;
 const MINUTE = 60_000;
-/** How far ahead a lock may be at most, in milliseconds. */
+/** How far ahead the end of a lock may be, in milliseconds. */
 const LIMIT = 300_000;
 
 afterEach(() => {
   jest.restoreAllMocks();
 });
 
-/** Has a worker whose clock is a day ahead take a message, look for stalled jobs, and end as by a crash. */
+/** Makes a worker whose clock is a day ahead take a message, look for stalled jobs, and crash. */
 async function crashADayAhead(connection: TestConnection): Promise<void> {
   const backend = await openBackend(connection);
   const queue = backend.createQueue(0, {});
@@ -86,7 +86,7 @@ describe('a task that a process claimed before the clock was set back', () => {
   const folders = new EmbeddedFolders();
   afterAll(() => folders.dispose());
 
-  it('is done by the next one that asks for it, and by no other', async () => {
+  it('is done by the next process that asks for it, and by no other', async () => {
     const dataDir = await folders.copiedDataDir();
     const { storage } = await stage.add(openBackend({ embedded: { dataDir } }));
     if (storage.kind !== 'postgres') throw new Error('The embedded database is a PostgreSQL');

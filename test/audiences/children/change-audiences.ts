@@ -1,4 +1,4 @@
-/** Changes many audiences and says how many lines of callers are in memory before, meanwhile and after. */
+/** Changes many audiences and prints how many lines of callers are in memory before, during and after that. */
 import { queryObjects } from 'node:v8';
 import { Mutex } from '../../../src/shared/mutex.js';
 import type { TestConnection } from '../../support/describe-backend.js';

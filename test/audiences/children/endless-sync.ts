@@ -1,4 +1,4 @@
-/** Closes while it syncs an audience whose members do not end, and says when it has closed. */
+/** Closes while it syncs an audience whose members never end, and prints when it has closed. */
 import type { TestConnection } from '../../support/describe-backend.js';
 import { AudiencesOn } from '../audiences-on.js';
 

@@ -1,8 +1,8 @@
-/** Syncs an audience in small steps and says when each is done, and when all are. */
+/** Syncs an audience in small steps and prints when each step is done and when all are done. */
 import { AudiencesOn } from '../audiences-on.js';
 import type { TestConnection } from '../../support/describe-backend.js';
 
-/** What the process is to do. */
+/** The sync that the process is to make. */
 export interface SyncPlan {
   connection: TestConnection;
   name: string;

@@ -15,7 +15,7 @@ const AUDIENCE = { trait: TRAIT, name: 'Big Spenders', kind: 'audience' } as con
 const HOLD = { trait: TRAIT, token: 'me' };
 const STRANGER = { trait: TRAIT, token: 'you' };
 const MINUTE = 60_000;
-/** Members of which the forgetting takes many statements. */
+/** Number of members whose deletion takes many statements. */
 const MANY = 20_000;
 const LOST = { code: 'AUDIENCE_LOCK_LOST' };
 
@@ -77,7 +77,7 @@ describeBackend('an audience store', (backend) => {
     expect(await store.list()).toEqual(expect.arrayContaining([AUDIENCE, { ...other, trait: 'другие' }]));
   });
 
-  it('keeps the sources that a definition had before, each once', async () => {
+  it('keeps each earlier source of a definition once', async () => {
     await store.register({ ...AUDIENCE, source: 'web' });
     expect(await store.find(TRAIT)).toEqual({ ...AUDIENCE, source: 'web' });
     for (const source of ['jobs', 'jobs', 'web', 'jobs', 'app/1']) {
@@ -89,14 +89,14 @@ describeBackend('an audience store', (backend) => {
     expect(await store.find(TRAIT)).toEqual(kept);
   });
 
-  it('records nobody before they are settled', async () => {
+  it('records no user before the user is settled', async () => {
     expect(await store.offer(HOLD, entries('ann', 'bob'))).toEqual({ changed: ['ann', 'bob'], unchanged: 0 });
     expect(await members()).toEqual([]);
     await store.settle(HOLD, ['ann']);
     expect(await members()).toEqual(['ann']);
   });
 
-  it('tells who is unchanged, once in each generation', async () => {
+  it('counts an unchanged user once in each generation', async () => {
     await record(...entries('ann', 'bob'));
     expect(await store.offer(HOLD, entries('ann'))).toEqual({ changed: [], unchanged: 0 });
     await store.advance(HOLD);
@@ -104,7 +104,7 @@ describeBackend('an audience store', (backend) => {
     expect(await store.offer(HOLD, entries('ann'))).toEqual({ changed: [], unchanged: 0 });
   });
 
-  it('tells whose value changed', async () => {
+  it('returns the users whose value has changed', async () => {
     await record({ userId: 'ann', value: '1' }, { userId: 'bob', value: 'true' });
     await store.advance(HOLD);
     const offered = [
@@ -124,7 +124,7 @@ describeBackend('an audience store', (backend) => {
     expect((await store.offer(HOLD, [back])).unchanged).toBe(1);
   });
 
-  it('withdraws those who were not seen in this generation, page by page, and nobody else', async () => {
+  it('withdraws users who were not seen in this generation, page by page, and no others', async () => {
     await record(...entries('a', 'b', 'c', 'd', 'e', '🚀', 'ü'));
     await store.advance(HOLD);
     await store.offer(HOLD, entries('b', 'new'));
@@ -134,7 +134,7 @@ describeBackend('an audience store', (backend) => {
     expect(await unseen()).toEqual([]);
   });
 
-  it('withdraws those of a list who are there', async () => {
+  it('withdraws the users of a list who are members', async () => {
     await record(...entries('ann', 'bob'));
     expect(await store.withdraw(HOLD, ['ann', 'nobody'])).toEqual(['ann']);
     expect(await members()).toEqual(['ann', 'bob']);
@@ -143,7 +143,7 @@ describeBackend('an audience store', (backend) => {
     expect(await store.withdraw(HOLD, ['ann'])).toEqual([]);
   });
 
-  it('keeps a doubt until it is settled, whatever is recorded', async () => {
+  it('keeps a user in doubt until the user is settled, whatever is recorded', async () => {
     await record(...entries('member'));
     await store.withdraw(HOLD, ['member']);
     await store.offer(HOLD, entries('stranger'));
@@ -157,7 +157,7 @@ describeBackend('an audience store', (backend) => {
     expect(await store.offer(HOLD, entries('member', 'stranger'))).toEqual({ changed: [], unchanged: 2 });
   });
 
-  it('withdraws those who are only in doubt too', async () => {
+  it('withdraws users who are only in doubt, too', async () => {
     await store.offer(HOLD, entries('ann', 'bob'));
     expect(await store.withdraw(HOLD, ['bob'])).toEqual(['bob']);
     await store.settle(HOLD, ['bob']);
@@ -166,7 +166,7 @@ describeBackend('an audience store', (backend) => {
     expect(await store.withdraw(HOLD, ['ann', 'bob'])).toEqual([]);
   });
 
-  it('withdraws each user once in a generation, and none who were offered in it, settled or not', async () => {
+  it('withdraws each user once in a generation, and no user who was offered in it, settled or not', async () => {
     await record(...entries('ann', 'bob', 'cid', 'dan'));
     await store.offer(HOLD, entries('doubtful', 'eve'));
     await store.withdraw(HOLD, ['ann']);
@@ -188,7 +188,7 @@ describeBackend('an audience store', (backend) => {
     expect(await members()).toEqual([]);
   });
 
-  it('withdraws whom a single change has withdrawn in the same generation, and not settled', async () => {
+  it('withdraws users again whom a single change withdrew in the same generation and did not settle', async () => {
     await record(...entries('ann', 'seen'));
     await store.offer(HOLD, entries('doubtful'));
     await store.advance(HOLD);
@@ -240,7 +240,7 @@ describeBackend('an audience store', (backend) => {
     expect(await store.list()).toEqual([AUDIENCE]);
   });
 
-  it('forgets all of an audience, so that it can begin anew', async () => {
+  it('forgets everything about an audience, so that it can begin anew', async () => {
     await record(...entries('ann'));
     await store.offer(HOLD, entries('bob'));
     await store.advance(HOLD);
@@ -250,7 +250,7 @@ describeBackend('an audience store', (backend) => {
     expect(await store.offer(HOLD, entries('ann', 'bob'))).toEqual({ changed: ['ann', 'bob'], unchanged: 0 });
   });
 
-  it('does nothing for somebody who does not hold the lock', async () => {
+  it('changes nothing for a caller who does not hold the lock', async () => {
     await record(...entries('ann'));
     await store.advance(HOLD);
     await expect(store.advance(STRANGER)).rejects.toMatchObject(LOST);
@@ -263,7 +263,7 @@ describeBackend('an audience store', (backend) => {
     expect(await store.offer(HOLD, entries('ann', 'bob'))).toEqual({ changed: ['bob'], unchanged: 1 });
   });
 
-  it('gives a lock to one at a time, and tells the holder that somebody wants it', async () => {
+  it('gives a lock to one holder at a time, and tells that holder whether another caller wants it', async () => {
     expect(await store.lock(TRAIT, 'sync', 'me', MINUTE)).toBe(true);
     expect(await store.lock(TRAIT, 'sync', 'you', MINUTE)).toBe(false);
     expect(await store.lock('another', 'sync', 'you', MINUTE)).toBe(true);
@@ -275,14 +275,14 @@ describeBackend('an audience store', (backend) => {
     expect(await store.renew(TRAIT, 'sync', 'you', MINUTE)).toBe(false);
   });
 
-  it('gives a lock that nobody renewed to the next one, and not back to its first holder', async () => {
+  it('gives an expired lock to the next caller, and not back to its first holder', async () => {
     await store.lock(TRAIT, 'sync', 'me', 1);
     while (!(await store.lock(TRAIT, 'sync', 'you', MINUTE)));
     expect(await store.renew(TRAIT, 'sync', 'me', MINUTE)).toBe(false);
     expect(await store.lock(TRAIT, 'sync', 'me', MINUTE)).toBe(false);
   });
 
-  it('gives a lock that two ask for at the same time to one of them', async () => {
+  it('gives a lock to only one of two simultaneous callers', async () => {
     const both = await Promise.all([
       store.lock('race', 'sync', 'me', MINUTE),
       store.lock('race', 'sync', 'you', MINUTE),
@@ -327,7 +327,7 @@ describeWith('postgres', PostgresServer.installed, 'an audience store on Postgre
   });
   afterAll(() => server.dispose());
 
-  it('reads each member about once while it forgets an audience that nobody has analyzed', async () => {
+  it('reads each member about once when it forgets an audience in a table that was never analyzed', async () => {
     const connection = await server.createDatabase();
     const on = await AudiencesOn.open(connection);
     await on.store.register(AUDIENCE);
@@ -335,12 +335,12 @@ describeWith('postgres', PostgresServer.installed, 'an audience store on Postgre
     await on.store.offer(HOLD, entries(...Array.from({ length: MANY }, (_, n) => `user-${String(n)}`)));
     const before = await rowsRead(connection);
     await on.store.drop(HOLD);
-    // A session reports what it has read at its end at the latest.
+    // A session reports its reads when it ends, at the latest.
     await on.close();
     expect((await rowsRead(connection)) - before).toBeLessThan(4 * MANY);
   });
 
-  it('takes a lock from before the clock was set back, of which its holder hears', async () => {
+  it('takes over a lock from before the clock was set back; its former holder gets an error', async () => {
     const connection = await server.createDatabase();
     const on = await AudiencesOn.open(connection);
     expect(await on.store.lock(TRAIT, 'change', STRANGER.token, MINUTE)).toBe(true);

@@ -1,7 +1,7 @@
 /**
- * An application in a process of its own. Its one argument is an `ApplicationPlan` as JSON; it prints what
- * it has come to, one word a line: `started`, `taken`, `queued`, `closing`, `closed` with the timers that still keep it alive,
- * and last `exit` with the code.
+ * An application in a process of its own. Its only argument is an `ApplicationPlan` as JSON. It prints its progress,
+ * one word a line: `started`, `taken`, `queued`, `closing`, `closed` with the timers that still keep it alive, and last
+ * `exit` with the code.
  */
 import 'reflect-metadata';
 import { once } from 'node:events';
@@ -69,10 +69,10 @@ if (flush === true) {
 if (end === 'close') {
   if (isHeld) await held();
   await app.close();
-  // What is due at once is not waited for, nor a socket that closes at the end of this turn of the event loop.
+  // Timers that are due at once do not count, nor does a socket that closes at the end of this event-loop turn.
   await new Promise((resolve) => setTimeout(resolve, 1));
   for (let turn = 0; turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve));
   console.log(['closed', ...process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout')].join(' '));
 }
-// Something that keeps the process running until it is ended, as a web server would.
+// Keeps the process running until it is ended, as a web server would.
 if (end === 'signal' || end === 'kill') setInterval(() => undefined, 60_000);

@@ -1,4 +1,4 @@
-/** An application that has loaded the package in both formats, and prints what becomes of it. */
+/** Runs an application that has loaded the package in both formats, and prints the results. */
 import 'reflect-metadata';
 import { createRequire } from 'node:module';
 import { Module } from '@nestjs/common';

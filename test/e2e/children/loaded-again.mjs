@@ -1,6 +1,6 @@
 /**
- * An application that evaluates the CommonJS of the package anew each time, as `jest.resetModules()` and some tools that
- * reload code have it, and prints what becomes of it.
+ * Evaluates the CommonJS files of the package again for each application, as `jest.resetModules()` and some tools that
+ * reload code do, and prints the results.
  */
 import 'reflect-metadata';
 import { createRequire } from 'node:module';
@@ -17,7 +17,7 @@ function load() {
   return loaded;
 }
 
-/** Prints whether the service is given to whoever has imported the first copy, too. */
+/** Prints whether code that imported the first copy gets the same service. */
 async function start(first, { AnalyticsModule, AnalyticsService }) {
   class Application {}
   Module({ imports: [AnalyticsModule.forRoot(OPTIONS)] })(Application);
@@ -26,7 +26,7 @@ async function start(first, { AnalyticsModule, AnalyticsService }) {
   await app.close();
 }
 
-/** Sets a copy up, and holds nothing of it. */
+/** Sets a copy up without keeping a strong reference to it. */
 function setUp() {
   const { AnalyticsModule, AnalyticsService } = load();
   AnalyticsModule.forRoot(OPTIONS);
@@ -37,7 +37,7 @@ const first = load();
 await start(first, first);
 const copies = [setUp(), setUp(), setUp()];
 await start(first, load());
-// What a weak reference was made of is held until its turn of the event loop has ended.
+// The target of a new weak reference stays alive until the current turn of the event loop has ended.
 for (let turn = 0; turn < 3; turn++) {
   await pause(10);
   globalThis.gc();

@@ -1,6 +1,6 @@
 /**
- * A shop that pays orders until it is killed, every third of them in a transaction that is rolled back. An
- * order has the id of its event. Its one argument is the plan as JSON.
+ * A shop that pays orders until it is killed, every third order in a transaction that is rolled back. An order has the
+ * id of its event. The only argument is the plan as JSON.
  */
 import 'reflect-metadata';
 import { randomUUID } from 'node:crypto';
@@ -11,13 +11,13 @@ import pg from 'pg';
 import { AnalyticsModule, type AnalyticsModuleOptions, AnalyticsService } from '../../../src/index.js';
 
 const TILLS = 4;
-/** Between two orders of a till, in milliseconds: a queue that opens late is to find a backlog that it can work off. */
+/** Milliseconds between two orders of a till, so that a queue that opens late can work off the backlog. */
 const PAUSE = 5;
 
 interface Plan {
   /** The URL of the database with the orders. */
   shop: string;
-  /** Who orders. */
+  /** Id of the customer. */
   userId: string;
 }
 

@@ -1,4 +1,4 @@
-/** Adds jobs to an embedded queue until it is killed, and prints the id of each that was acknowledged. */
+/** Adds jobs to an embedded queue until it is killed, and prints the id of each acknowledged job. */
 import { createPostgresBackend, withBackend } from 'bullmq';
 import { openEmbeddedDatabase } from '../../../src/queue/embedded/embedded-database.js';
 

@@ -28,7 +28,7 @@ describe('commits that wait for the disk', () => {
     ]);
   });
 
-  it('are answered with their own error where they failed, and all of them where the sync did', async () => {
+  it('are answered with their own error if they failed, and all with the sync’s error if that failed', async () => {
     let isFull = false;
     const groups = new CommitGroups(() => {
       if (isFull) throw new Error('the disk is full');
@@ -61,7 +61,7 @@ describe('commits that nobody waits for', () => {
   };
   const settled = (): Promise<void> => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
 
-  it('are answered at once, and synced together at the latest 200 milliseconds later', async () => {
+  it('are answered at once, and synced together at most 200 milliseconds later', async () => {
     const { seen, commit } = started();
     await commit(false);
     jest.advanceTimersByTime(150);
@@ -75,7 +75,7 @@ describe('commits that nobody waits for', () => {
     expect(seen).toHaveLength(3);
   });
 
-  it('need no sync of their own where one that is waited for comes after them', async () => {
+  it('need no sync of their own if a commit that waits for the disk follows', async () => {
     const { seen, commit } = started();
     await commit(false);
     await commit(true);

@@ -15,14 +15,14 @@ const OPEN_EMBEDDED = new URL('./children/open-embedded.ts', import.meta.url);
 const WITHOUT_ADD_ON = new URL('./children/without-add-on.ts', import.meta.url);
 const ADD_JOBS = new URL('../children/add-jobs.ts', import.meta.url);
 
-/** In kilobytes. Node reserves more of it for WebAssembly. */
+/** Limits the address space, in kilobytes, to less than Node reserves for WebAssembly. */
 const WITH_LITTLE_ADDRESS_SPACE = 'ulimit -v 6000000; exec "$@"';
 
 const folders = new EmbeddedFolders();
 afterAll(() => folders.dispose());
 
 describe('the embedded database', () => {
-  it('is made in a folder that is not there yet, and keeps its jobs when it is closed and opened again', async () => {
+  it('is created in a folder that does not exist yet, and keeps its jobs when it is closed and opened again', async () => {
     const dataDir = join(await folders.fresh(), 'further', 'down');
     const first = await openEmbeddedDatabase({ dataDir });
     await new Queue('jobs', { connection: first }).add('job', { n: 1 }, { jobId: 'kept' });
@@ -78,7 +78,7 @@ describe('the embedded database', () => {
     await (await openEmbeddedDatabase({ dataDir })).end();
   });
 
-  it('that another container has open is refused without its number, which is that of a process here', async () => {
+  it('is refused without a process id if another container has it open, since ids differ there', async () => {
     const dataDir = await folders.copiedDataDir();
     const owner = await openEmbeddedDatabase({ dataDir });
     const lock = join(dataDir, 'lock');
@@ -91,7 +91,7 @@ describe('the embedded database', () => {
     await owner.end();
   });
 
-  it('is refused with the name of the platform where its lock cannot be loaded, and all else is not', async () => {
+  it('is refused with the name of the platform if its lock cannot be loaded, though the package loads', async () => {
     const child = await GuardedChild.startScript(WITHOUT_ADD_ON, [await folders.fresh()]);
     await child.waitFor(/^imported$/);
     const { platform, arch } = process;
@@ -101,13 +101,13 @@ describe('the embedded database', () => {
     await child.exited;
   });
 
-  it('is made anew when the first start was killed while it was being made', async () => {
+  it('is created anew if the first start was killed while it was being created', async () => {
     const dataDir = await folders.fresh();
     await mkdir(dataDir);
     const child = await GuardedChild.startScript(OPEN_EMBEDDED, [dataDir]);
     await new Promise<void>((resolve) => {
       const watcher = watch(dataDir, { recursive: true }, (_, name) => {
-        // The template is being unpacked: some of its files are there, the last of them are not.
+        // The template is being unpacked: some of its files are there, the last ones are not.
         if (!name?.includes(join('postgres', 'base'))) return;
         watcher.close();
         resolve();
@@ -134,7 +134,7 @@ describe('the embedded database', () => {
     expect(existsSync(join(dataDir, 'postgres', 'precious'))).toBe(true);
   });
 
-  it('says what PostgreSQL said when it does not start, and lets the folder go', async () => {
+  it('reports PostgreSQL’s message if it does not start, and releases the folder', async () => {
     const dataDir = await folders.copiedDataDir();
     const versionFile = join(dataDir, 'postgres', 'PG_VERSION');
     await chmod(versionFile, 0o600);
@@ -144,13 +144,13 @@ describe('the embedded database', () => {
     await expect(openEmbeddedDatabase({ dataDir })).rejects.toMatchObject(failure);
   });
 
-  it('is ended again when the folder cannot be marked as finished', async () => {
+  it('is closed again if the folder cannot be marked as finished', async () => {
     const dataDir = await folders.fresh();
     await mkdir(dataDir);
     const mark = join(dataDir, 'unfinished');
     let ended = 0;
     const opening = new DataDir(dataDir).openDatabase(async () => {
-      // A folder in its place cannot be removed as a file.
+      // A folder in place of the file cannot be removed as a file.
       await rm(mark);
       await mkdir(mark);
       return {
@@ -164,7 +164,7 @@ describe('the embedded database', () => {
     expect(ended).toBe(1);
   });
 
-  it('says that the folder cannot be made, and why', async () => {
+  it('says that the folder cannot be created, and why', async () => {
     const file = await folders.fresh();
     await writeFile(file, '');
     await expect(openEmbeddedDatabase({ dataDir: join(file, 'queue') })).rejects.toMatchObject({
@@ -188,13 +188,13 @@ describe('the embedded database', () => {
     await child.exited;
   });
 
-  it('acknowledges nothing more once it crashed, and has all that it acknowledged before', async () => {
+  it('acknowledges nothing more after a crash, and keeps everything that it acknowledged before', async () => {
     const dataDir = await folders.copiedDataDir();
     const warnings: AnalyticsError[] = [];
     const pool = await openEmbeddedDatabase({ dataDir, onWarning: (warning) => warnings.push(warning) });
     await pool.query('CREATE TABLE filler (text text)');
     const log = join(dataDir, 'postgres', 'pg_wal');
-    // A log that cannot be written on is what a full disk comes to.
+    // A log that cannot be written has the same effect as a full disk.
     await rename(log, `${log}.away`);
     let acknowledged = 0;
     const broken = { code: 'EMBEDDED_QUEUE_BROKEN' };
@@ -207,7 +207,7 @@ describe('the embedded database', () => {
       })(),
     ).rejects.toMatchObject(broken);
     await expect(pool.query('SELECT 1')).rejects.toMatchObject(broken);
-    // The upkeep failed in every round of this, and said so once.
+    // The upkeep failed in every round, and warned once.
     expect(warnings.map(({ code }) => code)).toEqual(['EMBEDDED_QUEUE_UPKEEP_FAILED']);
     await pool.end();
 
@@ -239,7 +239,7 @@ describe('the embedded database', () => {
     },
   );
 
-  it('has every job that was acknowledged when its process is killed at any moment', async () => {
+  it('keeps every acknowledged job when its process is killed at any moment', async () => {
     const dataDir = await folders.copiedDataDir();
     const acknowledged: string[] = [];
     for (const jobsBeforeKill of [1, 23, 64]) {

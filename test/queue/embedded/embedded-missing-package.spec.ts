@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
 import { MissingPackageError } from '../../../src/errors/setup.errors.js';
 
-/** What Node itself says when a package is not there, which is not what a test runner's loader says. */
+/** Resolves to Node's own error for a missing package, which differs from that of a test runner's loader. */
 async function importError(name: string): Promise<Error> {
   const script = `import('${name}').catch(({ code, message }) => console.log(JSON.stringify({ code, message })))`;
   const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script]);
@@ -22,11 +22,11 @@ describe('an optional package that is not installed', () => {
     });
   });
 
-  it("is recognised by what Yarn's Plug'n'Play says, too", () => {
+  it("is also recognised by the error of Yarn's Plug'n'Play", () => {
     const message =
       "nestjs-analytics tried to access pg (a peer dependency) but it isn't provided by your application; " +
       'this makes the require call ambiguous and unsound.';
-    // It comes from a loader hook, in another thread.
+    // The error comes from a loader hook in another thread.
     const cause: unknown = Object.assign(Object.create(Error.prototype), {
       message,
       code: 'MODULE_NOT_FOUND',
@@ -35,7 +35,7 @@ describe('an optional package that is not installed', () => {
     expect(MissingPackageError.explain('g', cause)).toBe(cause);
   });
 
-  it('is not blamed for another one that it needs itself', async () => {
+  it('is not blamed if another package that it needs is missing', async () => {
     const cause = await importError('not-a-package-at-all');
     expect(MissingPackageError.explain('pg', cause)).toBe(cause);
   });

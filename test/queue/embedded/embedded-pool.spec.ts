@@ -15,7 +15,7 @@ beforeAll(async () => {
 beforeEach(() => pool.query('CREATE TABLE note (text text NOT NULL)'));
 afterEach(async () => {
   jest.restoreAllMocks();
-  // One that a failed test has left in a transaction would keep all others waiting.
+  // A client that a failed test has left in a transaction would keep all others waiting.
   for (const client of clients.splice(0)) client.release();
   await pool.query('DROP TABLE note');
 });
@@ -33,12 +33,12 @@ async function notes(): Promise<string[]> {
 }
 
 describe('the pool over the embedded database', () => {
-  it('wakes a worker that waits, as soon as a job is added', async () => {
+  it('wakes a waiting worker as soon as a job is added', async () => {
     const statements = jest.spyOn(pool, 'query');
     const worker = new Worker('jobs', () => Promise.resolve('done'), { connection: pool, drainDelay: 3600 });
     const queue = new Queue('jobs', { connection: pool });
     for (const n of [1, 2]) {
-      // Its last look before it waits; from there on only a notification makes it look again for an hour.
+      // The worker's last look before it waits. After that, only a notification makes it look again for an hour.
       while (!statements.mock.calls.some(([text]) => text.includes('AS next_delay')))
         await pool.query('SELECT 1');
       const completed = once(worker, 'completed');
@@ -55,7 +55,7 @@ describe('the pool over the embedded database', () => {
     await client.query('BEGIN');
     await client.query('INSERT INTO note VALUES ($1)', ['of the transaction']);
     const other = pool.query('INSERT INTO note VALUES ($1)', ['of another']);
-    // Time enough for the other one to get in between, if anything let it.
+    // Time enough for the other statement to get in between, if the pool let it.
     for (let n = 0; n < 5; n++) await client.query('SELECT 1');
     await client.query('ROLLBACK');
     await other;
@@ -63,7 +63,7 @@ describe('the pool over the embedded database', () => {
     client.release();
   });
 
-  it('takes the transactions of several clients one after the other', async () => {
+  it('runs the transactions of several clients one after the other', async () => {
     const write = async (text: string, end: string): Promise<void> => {
       const client = await connect();
       await client.query('BEGIN');
@@ -88,7 +88,7 @@ describe('the pool over the embedded database', () => {
     expect(await notes()).toEqual(['of another']);
   });
 
-  it('rolls back what a client left open when it was released', async () => {
+  it('rolls back a transaction that a client left open when it was released', async () => {
     const client = await connect();
     await client.query('BEGIN');
     await client.query('INSERT INTO note VALUES ($1)', ['left']);
@@ -96,7 +96,7 @@ describe('the pool over the embedded database', () => {
     expect(await notes()).toEqual([]);
   });
 
-  it('goes on after a transaction that failed', async () => {
+  it('continues after a failed transaction', async () => {
     const client = await connect();
     await client.query('BEGIN');
     await expect(client.query('INSERT INTO note VALUES ($1)', [null])).rejects.toMatchObject({
@@ -113,7 +113,7 @@ describe('the pool over the embedded database', () => {
     expect(rowCount).toBe(2);
   });
 
-  it('has neither statement nor data in its errors', async () => {
+  it('includes neither the statement nor its data in errors', async () => {
     const error: unknown = await pool
       .query('SELECT $1::jsonb', ['{"traits":"secret-value\\u0000"}'])
       .catch((reason: unknown) => reason);
@@ -121,7 +121,7 @@ describe('the pool over the embedded database', () => {
     expect(inspect(error, { depth: 10, showHidden: true })).not.toMatch(/secret-value|SELECT/);
   });
 
-  it('has the fields of PostgreSQL in its errors', async () => {
+  it('includes the fields of PostgreSQL in errors', async () => {
     await pool.query('ALTER TABLE note ADD CONSTRAINT short CHECK (length(text) < 5)');
     await expect(pool.query('INSERT INTO note VALUES ($1)', ['too long'])).rejects.toMatchObject({
       code: '23514',
@@ -140,7 +140,7 @@ describe('the pool over the embedded database', () => {
     expect(turns).toBeGreaterThan(10);
   });
 
-  it('answers what was asked before its end, and refuses what comes after in the words that BullMQ knows', async () => {
+  it('answers statements from before its end, and refuses later ones in words that BullMQ knows', async () => {
     const pool = await openEmbeddedDatabase({ dataDir: 'memory://' });
     const before = pool.query<{ one: number }>('SELECT 1 AS one', []);
     const ended = pool.end();

@@ -11,7 +11,7 @@ import { EmbeddedFolders } from '../../support/embedded-folder.js';
 const folders = new EmbeddedFolders();
 afterAll(() => folders.dispose());
 
-/** What a database that is ready for BullMQ has. */
+/** Resolves to the properties of a database that is ready for BullMQ. */
 async function inventory(pool: PgPool): Promise<unknown> {
   const { rows } = await pool.query(
     `SELECT (SELECT array_agg(datname) FROM pg_database) AS databases,
@@ -26,11 +26,11 @@ async function inventory(pool: PgPool): Promise<unknown> {
 }
 
 describe('the template of the embedded database', () => {
-  it('is there after a build, for the PGlite that is installed', async () => {
+  it('exists after a build, for the installed version of PGlite', async () => {
     expect((await readTemplate())?.size).toBeGreaterThan(1_000_000);
   });
 
-  it('makes the same database as initdb and the migrations do', async () => {
+  it('produces the same database as initdb and the migrations', async () => {
     const fromTemplate = await openEmbeddedDatabase({ dataDir: await folders.fresh() });
     const engine = await PGliteEngine.open({ path: MEMORY_DIR, isNew: true, durability: 'process' });
     const made = new PGlitePool(engine, { afterStatement: () => undefined, close: () => engine.close() });
@@ -44,7 +44,7 @@ describe('the template of the embedded database', () => {
     await made.end();
   });
 
-  it('gets the migrations that it lacks at any start', async () => {
+  it('gets missing migrations at each start', async () => {
     const dataDir = await folders.copiedDataDir();
     const first = await openEmbeddedDatabase({ dataDir });
     const before = await inventory(first);

@@ -11,13 +11,13 @@ import { EmbeddedFolders } from '../../support/embedded-folder.js';
 import { Stage, webhooksTo } from '../../support/stage.js';
 
 const { Queue } = withBackend(createPostgresBackend);
-/** It would take days. */
+/** A statement that would take days. */
 const ENDLESS = 'SELECT count(*) FROM generate_series(1, 1000000000000)';
 const BROKEN = { code: 'EMBEDDED_QUEUE_BROKEN' };
 const CRASHING_HOST = new URL('./children/crashing-host.ts', import.meta.url);
 const WITHOUT_THREAD = new URL('./children/without-thread.ts', import.meta.url);
 
-/** A thread that answers whatever it is asked, and fails to close. */
+/** A thread that answers every statement, and fails to close. */
 const UNCLOSABLE = `
   import { parentPort } from 'node:worker_threads';
   parentPort.on('message', ({ id, kind }) => {
@@ -38,7 +38,7 @@ describe('the thread of the embedded database', () => {
     threads.dispose();
   });
 
-  it('fails what it did not answer when it crashes, and has all that it acknowledged', async () => {
+  it('fails unanswered statements when it crashes, and keeps everything that it acknowledged', async () => {
     const dataDir = await folders.copiedDataDir();
     const pool = await openEmbeddedDatabase({ dataDir });
     const queue = new Queue('jobs', { connection: pool });
@@ -63,7 +63,7 @@ describe('the thread of the embedded database', () => {
     await again.end();
   });
 
-  it('does not end the application when it crashes: that says so, and what was acknowledged waits for the next one', async () => {
+  it('does not end the application when it crashes; the crash is logged, and acknowledged jobs wait for the next one', async () => {
     const receiver = await stage.receiver({ answer: [503] });
     const options = {
       connection: { embedded: { dataDir: await folders.copiedDataDir() } },
@@ -90,7 +90,7 @@ describe('the thread of the embedded database', () => {
     expect(wait + active + delayed).toBe(1);
   });
 
-  it('does not keep the application from its timers, requests and signals when it crashes while jobs wait', async () => {
+  it('does not keep the application from timers, requests and signals when it crashes while jobs wait', async () => {
     const child = await GuardedChild.startScript(CRASHING_HOST, [await folders.copiedDataDir()]);
     await stage.add(Promise.resolve({ close: () => child.stop('SIGKILL') }));
     const log: string[] = [];
@@ -109,7 +109,7 @@ describe('the thread of the embedded database', () => {
     ['cannot be started', 'package.json', /absolute path/],
     ['cannot be loaded', 'import "./nowhere.mjs";', /Cannot find module .*nowhere/],
     ['ends at its start', 'process.exit(7);', /ended with the code 7/],
-  ])('that %s is told with the reason, and lets the folder go', async (_, codeOrFile, reason) => {
+  ])('is refused with the reason if it %s, and releases the folder', async (_, codeOrFile, reason) => {
     const dataDir = await folders.copiedDataDir();
     const threadFile = codeOrFile.endsWith(';') ? `${dataDir}.mjs` : codeOrFile;
     if (threadFile !== codeOrFile) await writeFile(threadFile, codeOrFile);
@@ -122,7 +122,7 @@ describe('the thread of the embedded database', () => {
     await (await openEmbeddedDatabase({ dataDir })).end();
   });
 
-  it('ends also where the database cannot be closed', async () => {
+  it('ends even if the database cannot be closed', async () => {
     const file = `${await folders.fresh()}.mjs`;
     await writeFile(file, UNCLOSABLE);
     const thread = await DatabaseThread.open(file, { path: 'memory://', isNew: true, durability: 'process' });
@@ -130,7 +130,7 @@ describe('the thread of the embedded database', () => {
     await expect(thread.query('SELECT 1')).rejects.toMatchObject(BROKEN);
   });
 
-  it('is ended where it hangs when the application closes, which says so, and what was acknowledged is delivered by the next one', async () => {
+  it('is terminated with a warning if it hangs when the application closes, and the next one delivers acknowledged jobs', async () => {
     const receiver = await stage.receiver({ answer: [503, 200] });
     const options = {
       connection: { embedded: { dataDir: await folders.copiedDataDir() } },
@@ -157,7 +157,7 @@ describe('the thread of the embedded database', () => {
     expect(requests.map(({ headers }) => headers['webhook-id'])).toEqual([id, id]);
   });
 
-  it('is ended as well where it hangs in a transaction', async () => {
+  it('is also terminated if it hangs in a transaction', async () => {
     const warnings: AnalyticsError[] = [];
     const onWarning = (warning: AnalyticsError): unknown => warnings.push(warning);
     const pool = await openEmbeddedDatabase({ dataDir: 'memory://', onWarning });
@@ -170,7 +170,7 @@ describe('the thread of the embedded database', () => {
     expect(warnings).toEqual([expect.objectContaining({ code: 'EMBEDDED_QUEUE_UNCLOSED' })]);
   });
 
-  it('is done without, with a warning, where its code is missing, as in a bundle', async () => {
+  it('is replaced by the main thread, with a warning, if its code is missing, as in a bundle', async () => {
     const child = await GuardedChild.startScript(WITHOUT_THREAD, []);
     expect(await child.waitFor(/^warned/)).toMatch(
       /EMBEDDED_QUEUE_MAIN_THREAD .*\/nowhere\/database-thread\.worker\.js is not there.*bundle/,

@@ -6,12 +6,12 @@ import { openEmbeddedDatabase } from '../../../src/queue/embedded/embedded-datab
 import { EmbeddedFolders } from '../../support/embedded-folder.js';
 import { Stage } from '../../support/stage.js';
 
-/** Of a page, what PostgreSQL checks when it reads it. */
+/** Bytes of a page's header, which PostgreSQL checks when it reads the page. */
 const PAGE_HEADER = 24;
-/** Where the log begins that PostgreSQL would need after a crash. */
+/** Selects the beginning of the log that PostgreSQL would need after a crash. */
 const CHECKPOINT = 'SELECT redo_lsn::text AS at FROM pg_control_checkpoint()';
 
-/** Has a table that the upkeep leaves alone look as after 150 million transactions. */
+/** Makes a table that the upkeep leaves alone look as it would after 150 million transactions. */
 const GROW_OLD = `WITH old AS (
     SELECT ((txid_current() + (1::bigint << 32) - 150000000) % (1::bigint << 32))::text::xid AS xid
   ), of_table AS (
@@ -20,7 +20,7 @@ const GROW_OLD = `WITH old AS (
   UPDATE pg_database SET datfrozenxid = old.xid FROM old WHERE datname = current_database()`;
 const AGE = 'SELECT age(datfrozenxid)::int AS age FROM pg_database WHERE datname = current_database()';
 
-/** More than the log may have between two rounds. */
+/** Writes more than the log may contain between two rounds. */
 const WRITE_MUCH = `CREATE TABLE public.much AS SELECT repeat('x', 1000) AS text FROM generate_series(1, 10000)`;
 
 const stage = new Stage();
@@ -43,7 +43,7 @@ describe('the upkeep of the embedded database', () => {
     };
     const before = await tidied();
     const client = await pool.connect();
-    // 80 statements outside a transaction are reason enough for a round, in the middle of transactions.
+    // 80 statements outside a transaction make a round due, in the middle of transactions.
     for (let n = 0; n < 80; n++) {
       await client.query('BEGIN');
       const other = pool.query('SELECT 1');
@@ -56,7 +56,7 @@ describe('the upkeep of the embedded database', () => {
     expect(warnings).toEqual([]);
   });
 
-  it('cleans up the rest, and shortens the log, where a table is damaged', async () => {
+  it('cleans up the other tables, and shortens the log, if a table is damaged', async () => {
     const dataDir = await folders.copiedDataDir();
     const intact = await openEmbeddedDatabase({ dataDir });
     await intact.query(`CREATE TABLE public.a_note AS SELECT 'text' AS text`);

@@ -14,14 +14,14 @@ const folders = new EmbeddedFolders();
 afterAll(() => folders.dispose());
 
 describe('the embedded queue on a disk that fails once', () => {
-  it('acknowledges nothing after that, though the disk says nothing of it again', async () => {
+  it('acknowledges nothing after that, though the disk does not report the failure again', async () => {
     const dataDir = await folders.copiedDataDir();
     const pool = await openEmbeddedDatabase({ dataDir, threadFile: THREAD });
     const queue = new Queue('jobs', { connection: pool, skipMetasUpdate: true });
     const jobs = Array.from({ length: 20 }, () => ({ name: 'job', data: {} }));
     await queue.addBulk(jobs);
     await writeFile(join(dataDir, 'sync-fails'), '');
-    // PostgreSQL removes the tables of the add after its commit, and only warns where it cannot.
+    // PostgreSQL removes the tables of the add after its commit, and only warns if it cannot.
     await expect(queue.addBulk(jobs)).rejects.toMatchObject(BROKEN);
     await expect(pool.query('SELECT 1')).rejects.toMatchObject(BROKEN);
     await pool.end();

@@ -7,10 +7,10 @@ import { findBinary } from '../../support/find-binary.js';
 const WITHOUT_HANDLES = new URL('./children/without-handles.ts', import.meta.url);
 const CRASH_WITHOUT_HANDLES = new URL('./children/crash-without-handles.ts', import.meta.url);
 const REFUSED_OPENS = new URL('./children/refused-opens.ts', import.meta.url);
-/** Few, so that they are soon taken. */
+/** Allows few file handles, so that they are soon taken. */
 const WITH_FEW_HANDLES = 'ulimit -n 400; exec "$@"';
 
-/** Lowers the limit of a process that runs, which Linux alone can. */
+/** Program that lowers the limit of a running process. Only Linux can do that. */
 const PRLIMIT = findBinary('prlimit') ?? '';
 
 const folders = new EmbeddedFolders();
@@ -23,7 +23,7 @@ function startWithFewHandles(script: URL, ...args: string[]): Promise<GuardedChi
 
 describe('the embedded queue in a process without file handles', () => {
   it.each(['disk', 'process'] as const)(
-    "makes its files once there are some, and says what to raise where it cannot be opened, with the durability '%s'",
+    "creates its files once there are handles, and says what to raise if it cannot be opened, with the durability '%s'",
     async (durability) => {
       const child = await startWithFewHandles(WITHOUT_HANDLES, await folders.copiedDataDir(), durability);
       expect(await child.waitFor(/^refused/)).toBe('refused 0');
@@ -38,7 +38,7 @@ describe('the embedded queue in a process without file handles', () => {
     },
   );
 
-  it('makes a file again that it has made and could not open, and keeps one that it could', async () => {
+  it('creates a file again that it could not open after creating it, and keeps one that it could open', async () => {
     const child = await startWithFewHandles(REFUSED_OPENS, await folders.fresh());
     expect(await child.waitFor(/^refused/)).toBe('refused: 33, then none');
     expect(await child.waitFor(/^has/)).toBe('has contents after 33');
@@ -47,7 +47,7 @@ describe('the embedded queue in a process without file handles', () => {
 });
 
 describeWith('prlimit', PRLIMIT !== '', 'the embedded queue in a process that loses its file handles', () => {
-  it('names the limit where it crashes for want of one', async () => {
+  it('names the limit if it crashes for want of a handle', async () => {
     const args = [await folders.copiedDataDir(), PRLIMIT];
     const child = await GuardedChild.startScript(CRASH_WITHOUT_HANDLES, args);
     expect(await child.waitFor(/has crashed/)).toMatch(

@@ -28,7 +28,7 @@ describeWith('postgres', PostgresServer.installed, 'a process that only produces
   });
   afterAll(() => server.dispose());
 
-  /** Keeps its connections open while nothing is tracked. */
+  /** Starts an application that keeps its connections open while nothing is tracked. */
   async function startOn(connectionString: string): Promise<AnalyticsApp> {
     const connection = new pg.Pool({ connectionString, idleTimeoutMillis: 0 });
     const webhooks = { urls: ['https://hooks.example.com/'] };
@@ -42,7 +42,7 @@ describeWith('postgres', PostgresServer.installed, 'a process that only produces
     expect(await app.analytics.flush()).toEqual({ queued: 1, refused: 0, pending: 0 });
   }
 
-  it('tells no outage when a proxy closes its idle connections', async () => {
+  it('logs no outage when a proxy closes its idle connections', async () => {
     const proxy = await stage.add(TcpProxy.start(server));
     const app = await startOn(proxy.through(url));
     proxy.reset();
@@ -50,7 +50,7 @@ describeWith('postgres', PostgresServer.installed, 'a process that only produces
     expect(app.log.analytics).toEqual([]);
   });
 
-  it('tells no outage when the server ends its idle sessions', async () => {
+  it('logs no outage when the server ends its idle sessions', async () => {
     const [database] = await other.query<{ name: string }>('SELECT current_database() AS name');
     await other.query(`ALTER DATABASE "${database?.name ?? ''}" SET idle_session_timeout = '200ms'`);
     const app = await startOn(url);
@@ -59,7 +59,7 @@ describeWith('postgres', PostgresServer.installed, 'a process that only produces
     expect(app.log.analytics).toEqual([]);
   });
 
-  it('says that the server is away, and that it is back although nothing was tracked', async () => {
+  it('logs that the server is away, and that it is back even if nothing is tracked', async () => {
     const app = await startOn(url);
     await server.stop();
     await app.log.line(/cannot be reached/);

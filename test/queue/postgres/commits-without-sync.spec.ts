@@ -18,7 +18,7 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that takes long
   });
   afterAll(() => server.dispose());
 
-  it('does not hold up the history and the count of what waits', async () => {
+  it('does not hold up the history and the count of waiting messages', async () => {
     const connection = await server.createDatabase();
     const client = new pg.Client({ connectionString: connection });
     await client.connect();

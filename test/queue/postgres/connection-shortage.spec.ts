@@ -16,7 +16,7 @@ afterEach(() => {
   jest.useRealTimers();
 });
 
-/** Connections come up to a number, or close. Then more of them are refused for some time, every two seconds. */
+/** Opens or closes connections up to a number. Then one more is refused every two seconds for some time. */
 function refusedAt(count: number, seconds: number): void {
   const isMore = count > connections;
   connections = count;
@@ -28,7 +28,7 @@ function refusedAt(count: number, seconds: number): void {
 }
 
 describe('a server that gives no more connections', () => {
-  it('is told of again where there come to be fewer, and where there are more when nothing was refused for a while', () => {
+  it('is reported again with fewer connections, and with more after a while without refusals', () => {
     refusedAt(5, 60);
     expect(told).toEqual(['5 connections']);
     refusedAt(3, 60);
@@ -38,12 +38,12 @@ describe('a server that gives no more connections', () => {
     expect(told).toEqual(['5 connections', '3 connections', '4 connections']);
   });
 
-  it('is told of a few times where the number of connections goes up and down for hours', () => {
+  it('is reported only a few times if the number of connections goes up and down for hours', () => {
     for (let round = 0; round < 100; round++) for (const count of [5, 3, 4, 5, 3, 2, 4]) refusedAt(count, 20);
     expect(told).toEqual(['5 connections', '3 connections', '2 connections']);
   });
 
-  it('is not told of again after two refusals', () => {
+  it('is not reported again after two refusals', () => {
     refusedAt(5, 60);
     connections = 4;
     shortage.refused();

@@ -35,13 +35,13 @@ describeWith('postgres', PostgresServer.installed, 'statements beside the queue 
     await server.dispose();
   });
 
-  it('are told of once, and do not keep jobs from the queue, where they are of the history', async () => {
+  it('are logged once, and do not keep jobs from the queue, if they belong to the history', async () => {
     const receiver = await stage.receiver();
     const app = await stage.app({ connection, flushAt: 1, webhooks: webhooksTo(receiver) });
     const deliveries = app.context.get(DeliveriesService);
     app.analytics.track({ userId: 'u1', event: 'Before' });
     await until(async () => (await deliveries.recent({ destination: 'webhooks' })).at(0));
-    // As a `REINDEX` does.
+    // Like a `REINDEX`.
     await other.holding('LOCK TABLE nestjs_analytics.delivery_entry IN ACCESS EXCLUSIVE MODE', async () => {
       await expect(deliveries.recent({ destination: 'webhooks' })).rejects.toThrow();
       app.analytics.track({ userId: 'u1', event: 'Meanwhile' });
@@ -63,7 +63,7 @@ describeWith('postgres', PostgresServer.installed, 'statements beside the queue 
     expect(app.log.analytics).toHaveLength(2);
   });
 
-  it('are told of once, and do not keep jobs from the queue, where they count jobs for metrics', async () => {
+  it('are logged once, and do not keep jobs from the queue, if they count jobs for metrics', async () => {
     const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
     const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 3_600_000 });
     metrics.disable();

@@ -46,7 +46,7 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that has few co
     for (let n = 0; n < events; n++) app.analytics.track({ userId: 'u1', event: `Event ${n}` });
   }
 
-  /** Everything that the status of the queue is while some work is done. */
+  /** Resolves to each status that the queue has while some work is done. */
   async function statesDuring(app: AnalyticsApp, work: () => Promise<unknown>): Promise<string[]> {
     const states = new Set<string>();
     const timer = setInterval(() => states.add(app.analytics.status().queue), 1);
@@ -73,7 +73,7 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that has few co
     return app;
   }
 
-  it.each([2, 3])('goes on with %i connections, and says so once', async (connections) => {
+  it.each([2, 3])('carries the queue with %i connections, and is reported once', async (connections) => {
     await limit(connections);
     const receiver = await stage.receiver();
     const app = await start(receiver);
@@ -91,7 +91,7 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that has few co
     ]);
   });
 
-  it('takes more connections again soon after it may have more', async () => {
+  it('lets the queue use more connections soon after the limit is lifted', async () => {
     await limit(3);
     const receiver = await stage.receiver();
     const app = await start(receiver);
@@ -109,7 +109,7 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that has few co
     );
   });
 
-  it('adds what is tracked although its worker has taken the connection that was idle', async () => {
+  it('stores tracked messages although the worker has taken the idle connection', async () => {
     await limit(2);
     const receiver = await stage.receiver();
     const app = await start(
@@ -126,7 +126,7 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that has few co
     expect(states).toEqual(['up']);
   });
 
-  it('goes on with two connections after they were closed', async () => {
+  it('carries the queue with two connections after they were closed', async () => {
     await limit(2);
     const receiver = await stage.receiver();
     const app = await start(receiver);
@@ -142,7 +142,7 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that has few co
     expect(app.log.analytics).toHaveLength(1);
   });
 
-  it('says so again when there are fewer connections later', async () => {
+  it('is reported again when it has fewer connections later', async () => {
     await limit(5);
     const receiver = await stage.receiver();
     const app = await start(receiver);
@@ -150,7 +150,7 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that has few co
     await app.log.line(/one of the 5 connections/);
     await limit(2);
     await admin.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'alice'`);
-    // Where all were closed at once, an outage may have lines of its own.
+    // If all connections were closed at once, an outage may have lines of its own.
     const shortages = (): string[] => app.log.analytics.filter((line) => line.includes('one of the'));
     await until(() => {
       track(app, 20);
@@ -162,7 +162,7 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that has few co
     ]);
   });
 
-  it('cannot be reached where the worker has no connection', async () => {
+  it('counts as unreachable if the worker has no connection', async () => {
     await limit(1);
     const receiver = await stage.receiver();
     const app = await stage.app({ connection: url, webhooks: webhooksTo(receiver), shutdownTimeout: 500 });
@@ -186,7 +186,7 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that has few co
     return Promise.allSettled(adds);
   }
 
-  it('says that there are too few where a statement waits too long for one', async () => {
+  it('rejects with 53300 if a statement waits too long for a connection', async () => {
     await limit(1);
     const pool = new pg.Pool({ connectionString: url, connectionTimeoutMillis: 500 });
     const app = await start(await stage.receiver(), pool, false);
@@ -197,7 +197,7 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that has few co
     });
   });
 
-  it('says nothing of that where the server refuses none', async () => {
+  it('does not count as short of connections if it refuses none', async () => {
     await limit(-1);
     const pool = new pg.Pool({ connectionString: url, max: 1, connectionTimeoutMillis: 500 });
     const app = await start(await stage.receiver(), pool, false);

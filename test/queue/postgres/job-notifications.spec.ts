@@ -6,9 +6,9 @@ import { describeWith } from '../../support/describe-backend.js';
 import { PostgresServer } from '../../support/postgres-server.js';
 
 const QUEUE = 'mine';
-/** Milliseconds, of a clock that the tests move. */
+/** Milliseconds of a clock that the tests move. */
 const LONG = 60_000;
-/** What a worker leaves to others at most. */
+/** Longest time for which a worker leaves a job to others, in milliseconds. */
 const LONGEST_HESITATION = 50;
 
 describeWith('postgres', PostgresServer.installed, 'a worker that waits for a job', () => {
@@ -27,7 +27,7 @@ describeWith('postgres', PostgresServer.installed, 'a worker that waits for a jo
     pool = new pg.Pool({ connectionString: await server.createDatabase() });
     connection = new PostgresConnection(pool);
     notifications = new JobNotifications(connection, QUEUE);
-    // It listens from its first wait on.
+    // The notifications listen from the first wait on.
     await notifications.wait(LONG);
     (await connection.getListenClient()).on('notification', () => {
       onHeard();
@@ -48,7 +48,7 @@ describeWith('postgres', PostgresServer.installed, 'a worker that waits for a jo
     });
   }
 
-  /** Returns whether the wait is over. */
+  /** Begins to wait, and returns a function that resolves to whether the wait is over. */
   function wait(): () => Promise<boolean> {
     let isOver = false;
     void notifications.wait(LONG).then(() => (isOver = true));
@@ -65,7 +65,7 @@ describeWith('postgres', PostgresServer.installed, 'a worker that waits for a jo
     await heard;
   }
 
-  /** Others get the jobs that were announced. */
+  /** Makes the worker look in vain, as if others got all announced jobs. */
   async function lookInVain(): Promise<void> {
     for (let job = 0; job < 10; job++) {
       await look(false);
@@ -76,7 +76,7 @@ describeWith('postgres', PostgresServer.installed, 'a worker that waits for a jo
     }
   }
 
-  it('looks as soon as one is announced for its queue', async () => {
+  it('looks as soon as a job is announced for its queue', async () => {
     await look(false);
     const isOver = wait();
     await announceJob('another');
@@ -85,7 +85,7 @@ describeWith('postgres', PostgresServer.installed, 'a worker that waits for a jo
     expect(await isOver()).toBe(true);
   });
 
-  it('looks when its time is over', async () => {
+  it('looks when its wait time is over', async () => {
     await look(false);
     const isOver = wait();
     expect(await isOver()).toBe(false);
@@ -95,7 +95,7 @@ describeWith('postgres', PostgresServer.installed, 'a worker that waits for a jo
     expect(await isOver()).toBe(true);
   });
 
-  it('looks when the next delayed job is due, whoever has asked for that', async () => {
+  it('looks when the next delayed job is due, even if it waits for longer', async () => {
     await look(false, undefined, Date.now() + 200);
     const isOver = wait();
     expect(await isOver()).toBe(false);
@@ -103,7 +103,7 @@ describeWith('postgres', PostgresServer.installed, 'a worker that waits for a jo
     expect(await isOver()).toBe(true);
   });
 
-  it('looks at once where a job was announced while it looked in vain', async () => {
+  it('looks at once if a job was announced while it looked in vain', async () => {
     await look(false, announceJob);
     expect(await wait()()).toBe(true);
   });
@@ -115,7 +115,7 @@ describeWith('postgres', PostgresServer.installed, 'a worker that waits for a jo
     expect(await wait()()).toBe(true);
   });
 
-  it('looks at once where only an earlier look was in vain', async () => {
+  it('looks at once if only an earlier look was in vain', async () => {
     let finish = (): void => undefined;
     const earlier = look(false, () => new Promise((resolve) => (finish = resolve)));
     await look(true);
@@ -124,7 +124,7 @@ describeWith('postgres', PostgresServer.installed, 'a worker that waits for a jo
     expect(await wait()()).toBe(true);
   });
 
-  it('leaves jobs to the others for a moment, after they have taken all that were announced', async () => {
+  it('leaves jobs to other workers for a moment after they have taken all announced jobs', async () => {
     await lookInVain();
     await look(false);
     const isOver = wait();
@@ -135,7 +135,7 @@ describeWith('postgres', PostgresServer.installed, 'a worker that waits for a jo
     expect(await isOver()).toBe(true);
   });
 
-  it('looks as fast as the others again after it has got one', async () => {
+  it('looks as fast as the others again after it has got a job', async () => {
     await lookInVain();
     await look(true);
     await look(false);
@@ -144,7 +144,7 @@ describeWith('postgres', PostgresServer.installed, 'a worker that waits for a jo
     expect(await isOver()).toBe(true);
   });
 
-  it('leaves them also where they are announced while it looks', async () => {
+  it('also leaves jobs to other workers that are announced while it looks', async () => {
     await lookInVain();
     await look(false, announceJob);
     const isOver = wait();
@@ -155,7 +155,7 @@ describeWith('postgres', PostgresServer.installed, 'a worker that waits for a jo
     expect(await isOver()).toBe(true);
   });
 
-  it('does not take its own put-back jobs for those of others', async () => {
+  it('does not mistake its own put-back jobs for jobs that others took', async () => {
     await Promise.all(Array.from({ length: 10 }, () => notifications.putBack(() => Promise.resolve())));
     await lookInVain();
     await look(false);
@@ -164,7 +164,7 @@ describeWith('postgres', PostgresServer.installed, 'a worker that waits for a jo
     expect(await isOver()).toBe(true);
   });
 
-  it('takes those of others for what they are after it has failed to put one back', async () => {
+  it('still notices jobs that others took after it has failed to put one back', async () => {
     const lost = (): Promise<void> => Promise.reject(new Error('lost'));
     await expect(notifications.putBack(lost)).rejects.toThrow('lost');
     await look(false);
@@ -177,7 +177,7 @@ describeWith('postgres', PostgresServer.installed, 'a worker that waits for a jo
     expect(await isOver()).toBe(true);
   });
 
-  it('looks at once when its connection was lost, since there may be jobs that it did not hear of', async () => {
+  it('looks at once when its connection was lost, since it may have missed notifications', async () => {
     await look(false);
     const isOver = wait();
     expect(await isOver()).toBe(false);

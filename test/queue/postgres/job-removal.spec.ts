@@ -16,7 +16,7 @@ describeWith('postgres', PostgresServer.installed, 'a job on PostgreSQL', () => 
   });
   afterAll(() => server.dispose());
 
-  it('is removed by one of those who remove it at the same time', async () => {
+  it('is removed by only one of two simultaneous removals', async () => {
     const connection = await server.createDatabase();
     const other = await stage.add(PostgresSession.open(connection));
     const app = await stage.app({

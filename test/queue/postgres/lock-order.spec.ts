@@ -29,7 +29,7 @@ describeWith('postgres', PostgresServer.installed, 'two processes never wait for
   });
   afterAll(() => server.dispose());
 
-  /** Lets both wait for the same row, the first one before the second, and then go on. */
+  /** Lets both wait for the same row, the first before the second, and then continue. */
   async function race(
     row: string,
     first: () => Promise<unknown>,
@@ -69,7 +69,7 @@ describeWith('postgres', PostgresServer.installed, 'two processes never wait for
     expect(await writes?.recent('crm', 10, now)).toEqual([]);
   });
 
-  it('while one counts what waits and the other corrects it', async () => {
+  it('while one counts waiting messages and the other corrects the count', async () => {
     const [counts, corrects] = backends.map(({ storage }) => {
       if (storage.kind === 'redis') throw new Error('There are only PostgreSQLs here');
       return new PostgresBacklogStore(storage.pool);
@@ -97,7 +97,7 @@ describeWith('postgres', PostgresServer.installed, 'two processes never wait for
     expect(await one?.pending(10)).toEqual([a, z]);
   });
 
-  it('while one stores deletions of users and the other is done with earlier ones', async () => {
+  it('while one stores deletions of users and the other completes earlier ones', async () => {
     const [adds, ends] = await Promise.all(backends.map(({ storage }) => createDeletionStore(storage)));
     const deletion = (key: string, at: number): { key: string; at: number; task: string } => ({
       key,

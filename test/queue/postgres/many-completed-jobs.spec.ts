@@ -8,9 +8,9 @@ import { Stage } from '../../support/stage.js';
 import { until } from '../../support/until.js';
 
 const JOBS = 30;
-/** They were completed within twenty seconds. */
+/** Number of old jobs. All were completed within twenty seconds. */
 const COMPLETED = 20_000;
-/** In seconds. */
+/** Time for which completed jobs are kept, in seconds. */
 const KEPT_FOR = 300;
 const ADD_COMPLETED = `
   INSERT INTO bullmq.job (queue, id, seq, name, state, data, added_at_ms, finished_at_ms)
@@ -30,7 +30,7 @@ describeWith(
     });
     afterAll(() => server.dispose());
 
-    it('are removed some at a time by those that are completed after them', async () => {
+    it('are removed some at a time when later jobs are completed', async () => {
       const connection = await server.createDatabase();
       const backend = await openBackend(connection);
       const queue = backend.createQueue(0, {});
@@ -58,7 +58,7 @@ describeWith(
       worker.on('error', () => undefined);
       void worker.run();
       await until(() => counts[JOBS - 1]);
-      // One job after the other: the second one is taken once the first one is completed.
+      // The worker takes one job after the other: the second one once the first one is completed.
       expect(counts[1]).toBeGreaterThan(COMPLETED / 2);
       expect(counts[1]).toBeLessThan(COMPLETED);
       expect(counts[JOBS - 1]).toBeLessThan(JOBS);

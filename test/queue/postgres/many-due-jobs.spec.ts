@@ -10,9 +10,9 @@ import { Stage } from '../../support/stage.js';
 import { until } from '../../support/until.js';
 
 const DUE = 60_000;
-/** Due at the same moment, more than BullMQ may promote at once. */
+/** Number of jobs due at the same moment: more than BullMQ may promote at once. */
 const ALIKE = 300;
-/** In milliseconds. After a look, none promotes any again for a second. */
+/** In milliseconds. After a look, no look promotes jobs again for a second. */
 const SOON = 700;
 /** Milliseconds since the epoch. */
 const addDueAt = (time: number): string => `
@@ -54,7 +54,7 @@ describeWith('postgres', PostgresServer.installed, 'jobs on PostgreSQL that are 
     return { backend, worker };
   }
 
-  it('keep no job waiting, and are promoted some at a time, so that a `statement_timeout` does not stop delivery for ever', async () => {
+  it('keep no job waiting, and are promoted some at a time, so that a `statement_timeout` cannot stop delivery for ever', async () => {
     const connection = await server.createDatabase();
     const other = await stage.add(PostgresSession.open(connection));
     await lookIntoQueue(connection, (queue) => queue.add(JOB_NAME, { v: BATCH_JOB_VERSION, batches: [] }));
@@ -65,7 +65,7 @@ describeWith('postgres', PostgresServer.installed, 'jobs on PostgreSQL that are 
     const taken: string[] = [];
     const { backend, worker } = await work(connection, async (id) => {
       taken.push(id);
-      // No other one is wanted.
+      // Never ends, so that the worker takes no other job.
       await new Promise(() => undefined);
     });
     await until(() => taken[0]);
@@ -89,7 +89,7 @@ describeWith('postgres', PostgresServer.installed, 'jobs on PostgreSQL that are 
         throw new Error('No.');
       },
     ],
-  ])('are not all promoted by the end of a job that is %s, which takes the next one', async (_, end) => {
+  ])('are not all promoted when a job is %s and the worker takes the next one', async (_, end) => {
     const connection = await server.createDatabase();
     const other = await stage.add(PostgresSession.open(connection));
     await lookIntoQueue(connection, async (queue) => {
@@ -112,10 +112,10 @@ describeWith('postgres', PostgresServer.installed, 'jobs on PostgreSQL that are 
     await backend.close();
   });
 
-  it('are promoted when more are due at the same moment than BullMQ may promote, without many looks in vain', async () => {
+  it('are promoted without many looks in vain if more are due at one moment than BullMQ may promote', async () => {
     const connection = await server.createDatabase();
     const other = await stage.add(PostgresSession.open(connection));
-    // The tables are there after that.
+    // Creates the tables.
     await lookIntoQueue(connection, (queue) => queue.getJobCounts());
     await other.query(addDueAt(Date.now() + SOON));
     let looks = 0;

@@ -17,7 +17,7 @@ const ADD_FAILED = `
   INSERT INTO bullmq.job (queue, id, seq, name, state, data, added_at_ms, finished_at_ms)
   SELECT 'analytics', 'f' || n, n, 'batch', 'failed', '{}', n, n FROM generate_series(1, ${FAILED}) AS n`;
 
-/** Rows and entries of indexes that sessions which have ended read. */
+/** Selects the number of rows and index entries that ended sessions have read. */
 const READ = `
   SELECT (SELECT seq_tup_read FROM pg_stat_user_tables WHERE relname = 'job')::int
     + (SELECT sum(idx_tup_read) FROM pg_stat_user_indexes WHERE relname = 'job')::int AS read`;
@@ -42,7 +42,7 @@ describeWith('postgres', PostgresServer.installed, 'many failed jobs on PostgreS
   });
   afterAll(() => server.dispose());
 
-  /** How much of the jobs has been read until now. A session tells it when it ends, at the latest. */
+  /** Resolves to the number of rows read so far. A session reports its reads when it ends, at the latest. */
   async function read(): Promise<number> {
     await until(async () => ((await other.query(OTHERS)).length === 0 ? true : undefined));
     await other.query('SELECT pg_stat_force_next_flush()');
@@ -50,7 +50,7 @@ describeWith('postgres', PostgresServer.installed, 'many failed jobs on PostgreS
     return row?.read ?? NaN;
   }
 
-  /** A process whose worker looks often for jobs of workers that crashed. */
+  /** Starts a worker that often looks for jobs of crashed workers. */
   async function startWorker(
     processor: BatchProcessor,
   ): Promise<{ end: (force?: boolean) => Promise<void> }> {
@@ -95,7 +95,7 @@ describeWith('postgres', PostgresServer.installed, 'many failed jobs on PostgreS
     expect((await read()) - before).toBeLessThan(FAILED / 10);
   });
 
-  it('keep no job whose worker crashed from another worker', async () => {
+  it('do not keep a job of a crashed worker from another worker', async () => {
     await addJob();
     const taken = deferred();
     const never = deferred();

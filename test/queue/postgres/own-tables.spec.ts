@@ -34,7 +34,7 @@ describeWith('postgres', PostgresServer.installed, 'tables beside those of the q
     await context.get(AudiencesService).list();
   }
 
-  it('are not locked by a process that finds them there', async () => {
+  it('are not locked by a process that finds them existing', async () => {
     const receiver = await stage.receiver();
     const first = await stage.app({ connection, destinations: {}, webhooks: webhooksTo(receiver) });
     first.analytics.track({ userId: 'u1', event: 'Ordered' });
@@ -42,19 +42,19 @@ describeWith('postgres', PostgresServer.installed, 'tables beside those of the q
     await receiver.received(1);
     await use(first);
     first.analytics.delete({ userId: 'u1' });
-    // It stores the history, too.
+    // Closing stores the history, too.
     await first.close();
     const tables = await other.query<{ name: string }>(TABLE_NAMES);
     const names = tables.map(({ name }) => name.replace('nestjs_analytics.', ''));
     expect(names).toEqual(expect.arrayContaining(['audience', 'deletion', 'delivery_hour', 'destination']));
-    // As whoever has written to them and not committed yet: that keeps nobody from reading and writing.
+    // Like a transaction that has written to the tables: such a lock keeps nobody from reading and writing.
     const all = tables.map(({ name }) => name).join(', ');
     await other.holding(`LOCK TABLE ${all} IN ROW EXCLUSIVE MODE`, async () => use(await start()));
   });
 
-  it('keep nobody waiting who uses the others while one is changed', async () => {
+  it('do not block the use of other tables while one is changed', async () => {
     await use(await start());
-    // As an older version has made it.
+    // As an older version created the table.
     await other.query('ALTER TABLE nestjs_analytics.audience DROP COLUMN source');
     const apps = [await start(), await start()] as const;
     const { listed } = await other.holding('SELECT 1 FROM nestjs_analytics.audience', async () => {

@@ -28,7 +28,7 @@ describeWith('postgres', PostgresServer.installed, 'a database of PostgreSQL', (
   }
 
   it.each(['LATIN1', 'WIN1252'])(
-    'is refused at start where its encoding has not all characters (%s)',
+    'is refused at start if its encoding lacks characters (%s)',
     async (encoding) => {
       const connection = await createWithEncoding(encoding);
       await expect(
@@ -40,7 +40,7 @@ describeWith('postgres', PostgresServer.installed, 'a database of PostgreSQL', (
     },
   );
 
-  it('carries all characters where it has no encoding', async () => {
+  it('carries all characters if it has no encoding', async () => {
     const app = await stage.app({
       connection: await createWithEncoding('SQL_ASCII'),
       webhooks: webhooksTo(receiver),
@@ -52,7 +52,7 @@ describeWith('postgres', PostgresServer.installed, 'a database of PostgreSQL', (
     expect(app.log.analytics).toEqual([]);
   });
 
-  it('says that it refuses to make tables where a trigger of others keeps it from that, and goes on without it', async () => {
+  it('counts as refusing while a foreign trigger prevents the creation of tables, and works once it is dropped', async () => {
     const connection = await server.createDatabase();
     const owner = await stage.add(PostgresSession.open(connection));
     await owner.query(`

@@ -12,7 +12,7 @@ import { terminateSessions } from '../../support/terminations.js';
 import { until } from '../../support/until.js';
 
 const DELAYED = 2_000;
-/** Messages that are tracked in a moment, and how often. */
+/** Number of messages that are tracked at once, and how often. */
 const BURST = 20;
 const ROUNDS = 20;
 const DESTINATIONS = { encryptionKey: Buffer.alloc(32, 1).toString('hex') };
@@ -54,7 +54,7 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that the queue 
     return app.log.line(/The queue on PostgreSQL/);
   }
 
-  /** Notes what a setting is whenever jobs are written. Resolves to a function that tells it. */
+  /** Records the value of a setting at each write of jobs. Resolves to a function that returns the records. */
   async function noteOfJobs(setting: string): Promise<() => Promise<unknown[]>> {
     await query(`CREATE TABLE public.note (operation text, value text);
       CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -67,7 +67,7 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that the queue 
   }
 
   it.each(['boot', 'steady'] as const)(
-    'does not end the host when it ends its sessions (%s)',
+    'does not end the host process when it ends sessions (%s)',
     async (mode) => {
       expect(await terminateSessions(url, mode, 40)).toMatchObject({ survived: true });
     },
@@ -76,7 +76,7 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that the queue 
   it('does not read all delayed jobs whenever a worker has nothing to do', async () => {
     const receiver = await stage.receiver();
     const app = await stage.app({ connection: url, webhooks: webhooksTo(receiver), flushAt: 1 });
-    // Its statistics date from before there were any, as when a receiver has just gone down.
+    // The table's statistics date from before the delayed jobs, as when a receiver has just gone down.
     await query('ALTER TABLE bullmq.job SET (autovacuum_enabled = false); ANALYZE bullmq.job');
     const job = { name: 'batch', data: { v: 1, batches: [] }, opts: { delay: 3_600_000 } };
     await app.queue.addBulk(Array.from({ length: DELAYED }, () => job));
@@ -84,7 +84,7 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that the queue 
       app.analytics.track({ userId: 'u1', event: 'Fresh' });
       await receiver.received(event);
     }
-    // A session counts at once when it ends what it has read.
+    // A session reports its reads at once when it ends.
     await app.close();
     const { rows } = await query<{ count: string }>(
       `SELECT seq_tup_read + idx_tup_fetch AS count FROM pg_stat_user_tables WHERE relname = 'job'`,
@@ -96,7 +96,7 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that the queue 
     ['58030', /takes no more jobs \(it cannot read or write its disk, 58030\)\. Calls are kept in memory/],
     ['58P01', /takes no more jobs \(a file of it is missing, 58P01\)\. Calls are kept in memory/],
   ])(
-    'counts as refusing while its files fail (%s), and takes what was kept when they are back',
+    'counts as refusing while its files fail (%s), and takes the kept calls when they are back',
     async (code, line) => {
       const receiver = await stage.receiver();
       const app = await stage.app({ connection: url, webhooks: webhooksTo(receiver) });
@@ -114,7 +114,7 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that the queue 
     },
   );
 
-  it('records what was delivered once it ends no statements any more, and nothing is delivered twice', async () => {
+  it('records deliveries once it ends no statements any more, so that nothing is delivered twice', async () => {
     let answer: (status: number) => void = () => undefined;
     const answered = new Promise<number>((resolve) => (answer = resolve));
     const receiver = await stage.receiver({ answer: () => answered });
@@ -122,7 +122,7 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that the queue 
     app.analytics.track({ userId: 'u1', event: 'Slowly recorded' });
     await app.analytics.flush();
     await receiver.received(1);
-    // What PostgreSQL says when `statement_timeout` is over.
+    // PostgreSQL's error when `statement_timeout` is over.
     await query(`CREATE FUNCTION busy() RETURNS trigger LANGUAGE plpgsql AS
       $$ BEGIN RAISE EXCEPTION 'canceling statement' USING ERRCODE = 'query_canceled'; END $$;
       CREATE TRIGGER busy BEFORE UPDATE OR DELETE ON bullmq.job FOR EACH ROW EXECUTE FUNCTION busy()`);
@@ -134,7 +134,7 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that the queue 
     expect(receiver.requests).toHaveLength(1);
   });
 
-  it('gets to a retry soon after it had too few connections for a while', async () => {
+  it('lets a retry happen soon after a while with too few connections', async () => {
     await admin.query(`ALTER DATABASE ${new URL(url).pathname.slice(1)} OWNER TO dave`);
     const limit = (connections: number) => admin.query(`ALTER ROLE dave CONNECTION LIMIT ${connections}`);
     const sessions = `FROM pg_stat_activity WHERE usename = 'dave'`;
@@ -149,7 +149,7 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that the queue 
     await admin.query(`SELECT pg_terminate_backend(pid) ${sessions}`);
     await app.log.line(/cannot be reached/);
     await pause(2_500);
-    // The worker hears of new jobs again, and cannot ask when the next retry is due.
+    // The worker is notified of new jobs again, but cannot ask when the next retry is due.
     await limit(1);
     await pause(3_000);
     await limit(-1);
@@ -157,7 +157,7 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that the queue 
     await app.settled();
   });
 
-  it('says that the clock of a worker differs from its own', async () => {
+  it('is reported if the clock of a worker differs from its own', async () => {
     const { now } = Date;
     const clock = jest.spyOn(Date, 'now').mockImplementation(() => now() + 10_000);
     try {
@@ -170,24 +170,24 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that the queue 
     }
   });
 
-  it('says that the password is wrong', async () => {
+  it('is reported if the password is wrong', async () => {
     await server.askForPassword('alice');
     const line = await firstLineWith(url.replace('postgres@', 'alice:wrong@'));
     expect(line).toMatch(/cannot be reached \(the password is wrong, 28P01\)/);
     expect(line).not.toMatch(/alice/);
   });
 
-  it('says that there is no such database', async () => {
+  it('is reported if the database does not exist', async () => {
     expect(await firstLineWith(server.url('missing'))).toMatch(/\(there is no such database, 3D000\)/);
   });
 
-  it('says that it has too many connections', async () => {
+  it('is reported if it has too many connections', async () => {
     expect(await firstLineWith(url.replace('postgres@', 'bob@'))).toMatch(
       /\(it has too many connections.*`CONNECTION LIMIT` of the user.*smaller `max`, 53300\)/,
     );
   });
 
-  it('says that it is read-only', async () => {
+  it('is reported if it is read-only', async () => {
     await admin.query(
       `ALTER DATABASE ${new URL(url).pathname.slice(1)} SET default_transaction_read_only = on`,
     );
@@ -196,12 +196,12 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that the queue 
     );
   });
 
-  it('tells each time that its disk is full, and each time that it has room again', async () => {
+  it('is reported each time its disk is full, and each time it has room again', async () => {
     const receiver = await stage.receiver();
     const app = await stage.app({ connection: url, webhooks: webhooksTo(receiver) });
     app.analytics.track({ userId: 'u1', event: 'Before' });
     await receiver.received(1);
-    // What PostgreSQL says when a table cannot grow.
+    // PostgreSQL's error when a table cannot grow.
     await query(`CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS
       $$ BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = 'disk_full'; END $$`);
     for (const received of [2, 3]) {
@@ -221,7 +221,7 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that the queue 
     expect(app.log.analytics).toEqual([...outage, ...outage]);
   });
 
-  it('counts as back when it stores again, whatever it refused, although nothing is tracked', async () => {
+  it('counts as back when it stores again, whatever it refused, even if nothing is tracked', async () => {
     const database = new URL(url).pathname.slice(1);
     const setReadOnly = async (value: 'on' | 'off'): Promise<void> => {
       await admin.query(`ALTER DATABASE ${database} SET default_transaction_read_only = ${value}`);
@@ -237,13 +237,13 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that the queue 
       const { analytics } = await app.context.get(AnalyticsHealthIndicator).isHealthy('analytics');
       return analytics.status === 'up';
     };
-    // Its tables are there.
+    // All tables exist.
     expect(await isUp()).toBe(true);
     await setReadOnly('on');
-    // It reads, which shows that the server is there.
+    // Reads succeed, which shows that the server is there.
     await until(async () => (await isUp()) || undefined);
     await until(async () => {
-      // The first one may meet a session that has just ended.
+      // The first call may use a session that has just ended.
       await expect(create()).rejects.toThrow();
       return app.log.analytics.some((line) => /it is read-only.*25006/.test(line)) || undefined;
     });
@@ -251,7 +251,7 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that the queue 
     await until(async () => (await isUp()) || undefined);
   });
 
-  /** Tracks while the jobs are locked, until a line says what the queue is waiting for. */
+  /** Tracks while the jobs are locked, until the log says what the queue waits for. */
   async function trackLockedOut(app: AnalyticsApp, whileLocked = (): void => undefined): Promise<void> {
     app.analytics.track({ userId: 'u1', event: 'Before' });
     await app.analytics.flush();
@@ -268,7 +268,7 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that the queue 
     expect(app.log.analytics).toEqual([expect.stringMatching(/reports: a statement has run for \d+ s/)]);
   }
 
-  it('keeps a connection that waits for a lock when it allows no other one to ask why', async () => {
+  it('keeps a connection that waits for a lock if it allows no other connection to ask why', async () => {
     const database = new URL(url).pathname.slice(1);
     await admin.query(
       `CREATE ROLE carol LOGIN CONNECTION LIMIT 1; GRANT CREATE ON DATABASE ${database} TO carol`,
@@ -277,7 +277,7 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that the queue 
     await trackLockedOut(await stage.app({ connection: pool, worker: false, webhooks: NOWHERE }));
   });
 
-  it('keeps a connection that waits for a lock when there is no password with which to ask why', async () => {
+  it('keeps a connection that waits for a lock if there is no password with which to ask why', async () => {
     const database = new URL(url).pathname.slice(1);
     await admin.query(
       `CREATE ROLE erin LOGIN PASSWORD 'right'; GRANT CREATE ON DATABASE ${database} TO erin`,
@@ -299,7 +299,7 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that the queue 
     });
   });
 
-  it('keeps a connection that waits for a lock when its user acts as a role that may not look at it', async () => {
+  it('keeps a connection that waits for a lock if its user acts as a role that may not look at it', async () => {
     const database = new URL(url).pathname.slice(1);
     await admin.query(`CREATE ROLE app; GRANT CREATE ON DATABASE ${database} TO app;
       CREATE ROLE app_july LOGIN; GRANT app TO app_july; ALTER ROLE app_july SET role = 'app'`);
@@ -307,10 +307,10 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that the queue 
     await trackLockedOut(await stage.app({ connection, worker: false, webhooks: NOWHERE }));
   });
 
-  it('is connected to anew for its calls as well when its worker finds that connections are silent', async () => {
+  it('gets new connections for calls, too, when the worker finds that connections are silent', async () => {
     const proxy = await stage.add(TcpProxy.start({ port: server.port }));
     const receiver = await stage.receiver();
-    // Idle connections stay open, as they do where something is tracked now and then.
+    // Idle connections stay open, as they do if something is tracked now and then.
     const pool = new pg.Pool({ connectionString: proxy.through(url), idleTimeoutMillis: 0 });
     const app = await stage.app({ connection: pool, webhooks: webhooksTo(receiver) });
     app.analytics.track({ userId: 'u1', event: 'Before' });
@@ -353,11 +353,11 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that the queue 
     ]);
   });
 
-  it('delivers each message once where transactions are stricter by default', async () => {
+  it('lets each message be delivered once if transactions are stricter by default', async () => {
     const database = new URL(url).pathname.slice(1);
     await admin.query(`ALTER DATABASE ${database} SET default_transaction_isolation = 'repeatable read'`);
     const receiver = await stage.receiver();
-    // The receiver is in this process: while that stands still, it does not answer either.
+    // The receiver is in this process: while the process stands still, the receiver does not answer either.
     const webhooks = webhooksTo(receiver, { timeout: 60_000 });
     const start = (): Promise<AnalyticsApp> => stage.app({ connection: url, webhooks, flushAt: 1 });
     const apps = [await start(), await start()];
@@ -407,12 +407,12 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that the queue 
       await app.close();
     });
 
-    it('keeps a connection that waits for a lock when it has no session to spare to ask why', async () => {
+    it('keeps a connection that waits for a lock if there is no session to spare to ask why', async () => {
       const bouncer = await stage.add(PgBouncer.start(server, 'session', 2));
       const pool = new pg.Pool({
         connectionString: bouncer.through(url),
         max: 1,
-        // Others that want its only connection wait until the server has been asked.
+        // Statements that want the only connection wait until the server has been asked.
         connectionTimeoutMillis: 60_000,
       });
       const app = await stage.app({ connection: pool, worker: false, webhooks: NOWHERE });
@@ -424,7 +424,7 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that the queue 
       await other.end();
     });
 
-    it('is found silent although the pooler answers, and is connected to anew', async () => {
+    it('is found silent although the pooler answers, and gets new connections', async () => {
       const proxy = await stage.add(TcpProxy.start(server));
       const bouncer = await stage.add(PgBouncer.start(proxy, 'session'));
       const receiver = await stage.receiver();
@@ -446,7 +446,7 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that the queue 
     });
 
     it.each(['transaction', 'statement'] as const)(
-      'is refused at the start in %s mode, with a sentence that says what to set',
+      'is refused at the start in %s mode, with an error that says what to set',
       async (mode) => {
         const bouncer = await stage.add(PgBouncer.start(server, mode));
         await expect(

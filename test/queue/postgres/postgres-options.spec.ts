@@ -8,7 +8,7 @@ import { Stage, webhooksTo } from '../../support/stage.js';
 import { TcpProxy } from '../../support/tcp-proxy.js';
 import { until } from '../../support/until.js';
 
-/** Shorter than it takes to find that a connection is silent. */
+/** Shorter than the time after which a connection counts as silent, in milliseconds. */
 const QUERY_TIMEOUT = 500;
 /** Shared with other specs. */
 const { defaults } = pg;
@@ -43,7 +43,7 @@ describeWith('postgres', PostgresServer.installed, 'a `query_timeout` of `pg`', 
     proxy.swallowOpen();
     areLost.resolve();
     await receiver.received(3);
-    // It may be asked over a connection that is lost.
+    // The question may be sent over a lost connection.
     await until(() =>
       app
         .settled()
@@ -63,7 +63,7 @@ describeWith('postgres', PostgresServer.installed, 'a `query_timeout` of `pg`', 
         return url;
       },
     ],
-  ])('has nothing delivered twice where connections are lost: that of %s', async (_, connectionOf) => {
+  ])('causes no second delivery when connections are lost: set for %s', async (_, connectionOf) => {
     const { requests, lines } = await deliverOverLostConnections(connectionOf);
     expect(requests).toBe(3);
     expect(lines).toContainEqual(expect.stringMatching(/does not answer \(no answer for \d+ s\)/));

@@ -22,7 +22,7 @@ describeWith('postgres', PostgresServer.installed, 'the role that the queue has 
   beforeEach(async () => {
     url = await server.createDatabase();
     admin = new pg.Pool({ connectionString: url });
-    // It ends with the server.
+    // The connections of this pool end with the server.
     admin.on('error', () => undefined);
   });
   afterAll(async () => {
@@ -34,14 +34,14 @@ describeWith('postgres', PostgresServer.installed, 'the role that the queue has 
     return url.replace('postgres@', `${role}@`);
   }
 
-  /** Lets a role use what is in schemas, and create nothing. */
+  /** Lets a role use the contents of schemas, and create nothing. */
   async function grant(role: string, schemas: string): Promise<void> {
     await admin.query(`GRANT USAGE ON SCHEMA ${schemas} TO ${role};
       GRANT ALL ON ALL TABLES IN SCHEMA ${schemas} TO ${role};
       GRANT ALL ON ALL SEQUENCES IN SCHEMA ${schemas} TO ${role}`);
   }
 
-  /** Statements that failed, as far as the server has counted them. */
+  /** Resolves to the number of failed statements that the server has counted. */
   async function rollbacks(): Promise<number> {
     const { rows } = await admin.query<{ failed: string }>(
       'SELECT xact_rollback AS failed FROM pg_stat_database WHERE datname = current_database()',
@@ -49,7 +49,7 @@ describeWith('postgres', PostgresServer.installed, 'the role that the queue has 
     return Number(rows[0]?.failed);
   }
 
-  /** Starts an application that uses all that is stored, and has it deliver a message. */
+  /** Starts an application, makes it deliver messages and use what else is stored, and closes it. */
   async function used(options: Omit<AppOptions, 'webhooks'>): Promise<AnalyticsApp> {
     const receiver = await stage.receiver();
     const app = await stage.app({
@@ -66,12 +66,12 @@ describeWith('postgres', PostgresServer.installed, 'the role that the queue has 
     await app.context.get(DeliveriesService).totals();
     app.analytics.delete({ userId: 'u1' });
     await receiver.received(2);
-    // It stores the history, too.
+    // Closing stores the history, too.
     await app.close();
     return app;
   }
 
-  it('needs to own and to create nothing where everything is there', async () => {
+  it('needs to own and to create nothing if everything exists', async () => {
     await used({ connection: url });
     await admin.query('CREATE ROLE application LOGIN');
     await grant('application', 'bullmq, nestjs_analytics');
@@ -79,7 +79,7 @@ describeWith('postgres', PostgresServer.installed, 'the role that the queue has 
     expect(app.log.analytics).toEqual([]);
   });
 
-  it('may be another one for each application with a prefix, which owns the schema of that', async () => {
+  it('may be another role for each application with a `prefix`, which owns that application’s schema', async () => {
     await used({ connection: url, prefix: 'shop' });
     await admin.query(
       'CREATE ROLE billing LOGIN; CREATE SCHEMA nestjs_analytics_billing AUTHORIZATION billing',
@@ -89,7 +89,7 @@ describeWith('postgres', PostgresServer.installed, 'the role that the queue has 
     expect(app.log.analytics).toEqual([]);
   });
 
-  it('is told what to grant where it lacks a right, and goes on once it has it', async () => {
+  it('is reported with the right that it lacks, and works once it has the right', async () => {
     await used({ connection: url });
     await admin.query('CREATE ROLE newcomer LOGIN');
     const receiver = await stage.receiver();
@@ -102,7 +102,7 @@ describeWith('postgres', PostgresServer.installed, 'the role that the queue has 
     expect(app.analytics.status().queue).toBe('up');
   });
 
-  it('is told once of a table that it may not use any more, while all else goes on, and once that it may again', async () => {
+  it('is reported once when it may no longer use a table, while all else works, and once when it may again', async () => {
     await used({ connection: url });
     await admin.query('CREATE ROLE restricted LOGIN');
     await grant('restricted', 'bullmq, nestjs_analytics');
@@ -113,7 +113,7 @@ describeWith('postgres', PostgresServer.installed, 'the role that the queue has 
     expect(await app.log.line(/may not use/)).toMatch(
       /PostgreSQL may not use the table `nestjs_analytics.delivery_entry` \(42501\): `GRANT ALL ON nestjs_analytics.delivery_entry TO …`/,
     );
-    // It is tried again and again.
+    // The table is tried again and again.
     const before = await rollbacks();
     await until(async () => ((await rollbacks()) > before + 2 ? true : undefined), 100);
     expect(app.analytics.status().queue).toBe('up');
@@ -125,21 +125,21 @@ describeWith('postgres', PostgresServer.installed, 'the role that the queue has 
     expect(app.log.analytics.filter((line) => line.includes('takes no more jobs'))).toEqual([]);
   });
 
-  it('is told that it may use a table again of which only what is too old could not be removed', async () => {
+  it('is reported when it may use a table again from which only old entries could not be removed', async () => {
     await used({ connection: url });
     await admin.query('CREATE ROLE late LOGIN');
     await grant('late', 'bullmq, nestjs_analytics');
     await admin.query('REVOKE ALL ON nestjs_analytics.delivery_entry FROM late');
     const receiver = await stage.receiver();
     const app = await stage.app({ connection: asRole('late'), webhooks: webhooksTo(receiver) });
-    // Nothing is delivered, and so nothing written.
+    // Nothing is delivered, and so nothing is written.
     await app.log.line(/may not use the table `nestjs_analytics.delivery_entry`/);
     await admin.query('GRANT ALL ON nestjs_analytics.delivery_entry TO late');
     app.analytics.track({ userId: 'u1', event: 'Tracked' });
     await app.log.line(/may use the table `nestjs_analytics.delivery_entry` again/);
   });
 
-  it('counts deliveries once although it may not remove old ones', async () => {
+  it('counts deliveries once although it may not remove old entries', async () => {
     await used({ connection: url });
     await admin.query('CREATE ROLE keeping LOGIN');
     await grant('keeping', 'bullmq, nestjs_analytics');
@@ -162,7 +162,7 @@ describeWith('postgres', PostgresServer.installed, 'the role that the queue has 
     expect(await app.log.line(/may not use/)).toContain('the table `nestjs_analytics.delivery_entry`');
   });
 
-  it('is told that it may use tables again once their owner has made what was missing', async () => {
+  it('is reported when it may use tables again after their owner has created a missing one', async () => {
     await used({ connection: url });
     await admin.query('CREATE ROLE updated LOGIN');
     await grant('updated', 'bullmq, nestjs_analytics');
@@ -175,7 +175,7 @@ describeWith('postgres', PostgresServer.installed, 'the role that the queue has 
     await app.log.line(/may use the schema `nestjs_analytics` again/);
   });
 
-  it('is told once of a table of the queue that it may not use any more, which takes no more jobs', async () => {
+  it('is reported once when it may no longer use a table of the queue, which takes no more jobs', async () => {
     await used({ connection: url });
     await admin.query('CREATE ROLE curtailed LOGIN');
     await grant('curtailed', 'bullmq, nestjs_analytics');
@@ -195,7 +195,7 @@ describeWith('postgres', PostgresServer.installed, 'the role that the queue has 
     ]);
   });
 
-  it('may have a password that a function of the Pool makes for each connection, as tokens are', async () => {
+  it('may have a password that a function of the Pool supplies for each connection, such as a token', async () => {
     await admin.query(`CREATE ROLE token LOGIN SUPERUSER PASSWORD 'of this minute'`);
     await server.askForPassword('token');
     const connection = new pg.Pool({

@@ -58,7 +58,7 @@ describeWith('postgres', PostgresServer.installed, 'a start on a PostgreSQL in u
     });
   });
 
-  it('does not say that its queue is up while another process changes the tables, but when it was reached', async () => {
+  it('reports its queue as down while another process changes the tables, and as up afterwards', async () => {
     await track(await start());
     const app = await other.holding('LOCK TABLE bullmq.migration IN ACCESS EXCLUSIVE MODE', async () => {
       const waits = await start();
@@ -75,7 +75,7 @@ describeWith('postgres', PostgresServer.installed, 'a start on a PostgreSQL in u
     expect(app.log.analytics).toEqual([]);
   });
 
-  it('is told that its server is read-only, although all tables are there', async () => {
+  it('logs that its server is read-only, although all tables exist', async () => {
     await track(await start());
     const database = new URL(connection).pathname.slice(1);
     await other.query(`ALTER DATABASE ${database} SET default_transaction_read_only = on`);

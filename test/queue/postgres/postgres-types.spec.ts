@@ -8,7 +8,7 @@ import { Stage, webhooksTo } from '../../support/stage.js';
 import { until } from '../../support/until.js';
 
 const { BOOL, INT4, INT8, FLOAT8, JSON: JSON_TYPE, JSONB } = pg.types.builtins;
-/** `text[]` and `float8[]`, which `pg` has no names for. */
+/** `text[]` and `float8[]`, for which `pg` has no names. */
 const ARRAYS = [1009, 1022] as unknown as (typeof BOOL)[];
 const CHANGED = [BOOL, INT4, INT8, FLOAT8, JSON_TYPE, JSONB, ...ARRAYS];
 
@@ -28,7 +28,7 @@ describeWith('postgres', PostgresServer.installed, 'the values that a PostgreSQL
   });
   afterAll(() => server.dispose());
 
-  it('are read as ever where the application reads them otherwise', async () => {
+  it('are read correctly even if the application sets other type parsers', async () => {
     for (const type of CHANGED) pg.types.setTypeParser(type, (text) => text);
     const connection = await server.createDatabase();
     const receiver = await stage.receiver({ answer: [404, 200] });

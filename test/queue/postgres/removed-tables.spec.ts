@@ -41,7 +41,7 @@ describeWith('postgres', PostgresServer.installed, 'tables that somebody removes
     return app;
   }
 
-  it('are made again where all those of the queue are gone, and what was kept in memory is delivered', async () => {
+  it('are created again if all tables of the queue are gone, and calls kept in memory are delivered', async () => {
     const app = await startDelivering();
     await other.query('DROP SCHEMA bullmq CASCADE');
     app.analytics.track({ userId: 'u1', event: 'Meanwhile' });
@@ -56,7 +56,7 @@ describeWith('postgres', PostgresServer.installed, 'tables that somebody removes
     expect(app.analytics.status()).toMatchObject({ queue: 'up', buffered: { messages: 0 } });
   });
 
-  it('are made again by a process without a worker', async () => {
+  it('are created again by a process without a worker', async () => {
     const delivering = await startDelivering();
     await delivering.close();
     const app = await stage.app({ connection, worker: false, webhooks: webhooksTo(receiver) });
@@ -65,7 +65,7 @@ describeWith('postgres', PostgresServer.installed, 'tables that somebody removes
     expect(await app.analytics.flush()).toEqual({ queued: 1, refused: 0, pending: 0 });
   });
 
-  it('keep calls in memory until they are restored, where only one of the queue is gone', async () => {
+  it('keep calls in memory until the restore if only one table of the queue is gone', async () => {
     const app = await startDelivering();
     await other.query('ALTER TABLE bullmq.event RENAME TO event_before');
     app.analytics.track({ userId: 'u1', event: 'Meanwhile' });
@@ -75,7 +75,7 @@ describeWith('postgres', PostgresServer.installed, 'tables that somebody removes
     expect(await app.analytics.flush()).toMatchObject({ pending: 0 });
   });
 
-  /** Renames a table of this module's own, which a restore brings back, until some work is done. */
+  /** Renames one of the package's own tables while some work is done, as if it were removed and restored. */
   async function without(table: string, work: () => Promise<unknown>): Promise<void> {
     await other.query(`ALTER TABLE nestjs_analytics.${table} RENAME TO before`);
     await work();
@@ -86,7 +86,7 @@ describeWith('postgres', PostgresServer.installed, 'tables that somebody removes
     return app.log.analytics.filter((line) => line.includes(`: The table \`nestjs_analytics.${table}\``));
   }
 
-  /** Uses most of what is stored beside the queue. Some of that may fail. */
+  /** Uses most tables beside those of the queue. Some of the calls may fail. */
   async function use({ context, analytics }: AnalyticsApp, id: string): Promise<void> {
     analytics.tenant('acme').track({ userId: 'u1', event: 'Used' });
     analytics.delete({ userId: 'gone' });
@@ -108,7 +108,7 @@ describeWith('postgres', PostgresServer.installed, 'tables that somebody removes
     'audience_member',
     'audience_lock',
   ])(
-    'are told of once where the table %s is missing, once that it is back, and no message is lost',
+    'are reported once when the table %s is missing and once when it is back, and no message is lost',
     async (table) => {
       const customer = await stage.receiver();
       const options = { connection, flushAt: 1, destinations: DESTINATIONS, webhooks: webhooksTo(receiver) };
@@ -168,7 +168,7 @@ describeWith('postgres', PostgresServer.installed, 'tables that somebody removes
     },
   );
 
-  it('keep what is for a destination with a rateLimit in the queue where the table of those is missing', async () => {
+  it('keep messages for a destination with a `rateLimit` in the queue if the table of rate limits is missing', async () => {
     const webhooks = webhooksTo(receiver, { rateLimit: 100 });
     const app = await stage.app({ connection, flushAt: 1, webhooks });
     app.analytics.track({ userId: 'u1', event: 'Before' });
@@ -182,7 +182,7 @@ describeWith('postgres', PostgresServer.installed, 'tables that somebody removes
     expect(linesAbout('rate_limit', app)).toHaveLength(2);
   });
 
-  it('do not hide in a health check what else is wrong', async () => {
+  it('do not hide other problems in a health check', async () => {
     const app = await stage.app({ connection, flushAt: 1, destinations: DESTINATIONS });
     const { id } = await app.context.get(DestinationsService).create({ urls: [receiver.url()] });
     await use(app, id);
@@ -206,7 +206,7 @@ describeWith('postgres', PostgresServer.installed, 'tables that somebody removes
     return line.match(/nestjs_analytics\.\w+/g) ?? [];
   }
 
-  it('are told of together, and are found when they are back although nothing uses them', async () => {
+  it('are reported together, and are found when they are back even if nothing uses them', async () => {
     const app = await stage.app({ connection, flushAt: 1, destinations: DESTINATIONS });
     const { id } = await app.context.get(DestinationsService).create({ urls: [receiver.url()] });
     await use(app, id);
@@ -218,14 +218,14 @@ describeWith('postgres', PostgresServer.installed, 'tables that somebody removes
     for (const table of tables)
       await other.query(`ALTER TABLE nestjs_analytics.${table}_before RENAME TO ${table}`);
     await until(() => app.analytics.status().missingTables === undefined || undefined);
-    // What a statement has used is found before what only the look finds.
+    // A table that a statement uses is found before a table that only the look finds.
     const back = (): string[] =>
       app.log.analytics.filter((line) => line.includes('there again')).flatMap(tablesIn);
     await until(() => back().length >= tables.length || undefined);
     expect(back().sort()).toEqual(tablesIn(begin).sort());
   });
 
-  it('leave no tenant without destinations whose rows come some time after the table', async () => {
+  it('leave no tenant without destinations if the rows come some time after the table', async () => {
     const app = await stage.app({ connection, flushAt: 1, destinations: DESTINATIONS });
     await app.context.get(DestinationsService).create({ tenant: 'acme', urls: [receiver.url()] });
     await other.query('ALTER TABLE nestjs_analytics.destination RENAME TO before');

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { SilenceWatch, type WatchedClient } from '../../../src/queue/postgres/silence-watch.js';
 
-/** As much of a client as the watch sees: one that waits for an answer. */
+/** A client that waits for an answer, with the parts that the watch uses. */
 class WaitingClient {
   readyForQuery = false;
   isListening = false;
@@ -14,7 +14,7 @@ class WaitingClient {
     this.connection.stream.bytesRead += 100;
   }
 
-  /** What the watch asks a connection for that listens. */
+  /** Stands for the statement with which the watch tests a connection that listens. */
   query(): Promise<void> {
     this.readyForQuery = false;
     return Promise.resolve();
@@ -47,13 +47,13 @@ afterEach(() => {
   jest.useRealTimers();
 });
 
-/** The server was not to be asked about the suspicion of this number. */
+/** Answers the inquiry with this number: the server could not be asked. */
 async function cannotAsk(suspicion: number): Promise<void> {
   inquiries[suspicion]?.(undefined);
   await jest.advanceTimersByTimeAsync(0);
 }
 
-/** Has another connection that was answered. */
+/** Adds another connection that was answered. */
 async function addAnswered(): Promise<WaitingClient> {
   const other = new WaitingClient();
   watch.add(other as unknown as WatchedClient);
@@ -62,7 +62,7 @@ async function addAnswered(): Promise<WaitingClient> {
   return other;
 }
 
-it('closes a connection that gave no answer for seven seconds, and whose server knows nothing of it', async () => {
+it('closes a connection that gave no answer for seven seconds if the server is not at work for it', async () => {
   await jest.advanceTimersByTimeAsync(7_000);
   inquiries[0]?.(false);
   await jest.advanceTimersByTimeAsync(0);
@@ -70,7 +70,7 @@ it('closes a connection that gave no answer for seven seconds, and whose server 
   expect(client.connection.stream.isDestroyed).toBe(true);
 });
 
-it('lets a connection be that answered while the server was asked about it', async () => {
+it('keeps a connection that answers while the server is asked about it', async () => {
   await jest.advanceTimersByTimeAsync(7_000);
   client.answer();
   inquiries[0]?.(false);
@@ -79,7 +79,7 @@ it('lets a connection be that answered while the server was asked about it', asy
   expect(client.connection.stream.isDestroyed).toBe(false);
 });
 
-it('tells of a statement that is at work for how long it has run, each time', async () => {
+it('reports each time how long a statement at work has run', async () => {
   for (const seconds of [7, 67]) {
     await jest.advanceTimersByTimeAsync(1_000 * seconds);
     inquiries.at(-1)?.(true);
@@ -88,7 +88,7 @@ it('tells of a statement that is at work for how long it has run, each time', as
   expect([slow, silent]).toEqual([[7, 74], []]);
 });
 
-it('tells once of a silence that began a little later for another connection', async () => {
+it('reports a silence only once if it began a little later for another connection', async () => {
   await jest.advanceTimersByTimeAsync(5_000);
   const later = new WaitingClient();
   watch.add(later as unknown as WatchedClient);
@@ -108,7 +108,7 @@ it('tells once of a silence that began a little later for another connection', a
   expect(idle.connection.stream.isDestroyed).toBe(false);
 });
 
-it('tells again of a connection that has answered since', async () => {
+it('reports a silence again if a connection has answered in between', async () => {
   const other = new WaitingClient();
   await jest.advanceTimersByTimeAsync(6_000);
   watch.add(other as unknown as WatchedClient);
@@ -137,7 +137,7 @@ describe('a statement that the server cannot be asked about', () => {
     expect(client.connection.stream.isDestroyed).toBe(true);
   });
 
-  it('is spared together with those that come to wait for the same lock', async () => {
+  it('is spared together with statements that begin to wait for the same lock', async () => {
     const later = await addAnswered();
     await jest.advanceTimersByTimeAsync(6_000);
     await cannotAsk(0);
@@ -147,7 +147,7 @@ describe('a statement that the server cannot be asked about', () => {
     expect([slow, silent]).toEqual([[7, 7], []]);
   });
 
-  it('is spared for as long as others are answered', async () => {
+  it('is spared for as long as other statements are answered', async () => {
     const other = await addAnswered();
     await jest.advanceTimersByTimeAsync(6_000);
     await cannotAsk(0);
@@ -158,7 +158,7 @@ describe('a statement that the server cannot be asked about', () => {
     expect([slow, silent]).toEqual([[7, 74], []]);
   });
 
-  it('is lost where a connection that listened gives no sign of life, also while its worker has work', async () => {
+  it('counts as lost if a connection that listened gives no sign of life, even while its worker has work', async () => {
     const listener = new WaitingClient();
     watch.add(listener as unknown as WatchedClient);
     listener.answer();
@@ -171,7 +171,7 @@ describe('a statement that the server cannot be asked about', () => {
     expect(listener.connection.stream.isDestroyed).toBe(true);
   });
 
-  it('is lost where a pooler greets new connections, and the server answers none since some were closed', async () => {
+  it('counts as lost if a pooler greets new connections, and the server answers none since some were closed', async () => {
     await addAnswered();
     await jest.advanceTimersByTimeAsync(6_000);
     inquiries[0]?.(false);

@@ -5,7 +5,7 @@ import { SparingPool, type SparingOptions } from '../../../src/queue/postgres/sp
 import { describeWith } from '../../support/describe-backend.js';
 import { PostgresServer } from '../../support/postgres-server.js';
 
-/** More than a pool has asked for by the time that the first one is refused for good. */
+/** More than the connections that a pool has asked for when the first of them is refused for good. */
 const STATEMENTS = 1_000;
 
 describeWith(
@@ -63,14 +63,14 @@ describeWith(
       expect([pool.size, substitute.size]).toEqual([0, 1]);
     });
 
-    it('has all statements answered by the one connection that it has', async () => {
+    it('has all statements answered by its only connection', async () => {
       await limit(1);
       const pool = open({ keeps: 1 });
       await ask(pool);
       expect(pool.size).toBe(1);
     });
 
-    it('is given a connection by another pool, which goes on with the others', async () => {
+    it('gets a connection from another pool, which continues with the others', async () => {
       await limit(2);
       const rich = open({ keeps: 1 });
       await Promise.all([rich.query('SELECT pg_sleep(0.1)'), rich.query('SELECT pg_sleep(0.1)')]);
@@ -89,14 +89,14 @@ describeWith(
       let refusals = 0;
       const poor = open({ keeps: 1 }, () => {
         refusals++;
-        // The first is what the connection is given up for.
+        // At the first refusal, the other pool gives up its connection.
         if (refusals === 2) for (const pid of pids) process.kill(pid, 'SIGCONT');
       });
       await poor.query('SELECT 1');
       expect([rich.size, poor.size]).toEqual([1, 1]);
     });
 
-    it('is not given the only one', async () => {
+    it('does not get the only connection of another pool', async () => {
       await limit(1);
       const other = open({ keeps: 1 });
       await other.query('SELECT 1');

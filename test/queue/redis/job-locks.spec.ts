@@ -6,7 +6,7 @@ import { RedisServer } from '../../support/redis-server.js';
 import { Stage, webhooksTo } from '../../support/stage.js';
 import { until } from '../../support/until.js';
 
-describeRedis('what a worker has in hand', () => {
+describeRedis('a job that a worker has in hand', () => {
   const stage = new Stage();
   let server: RedisServer;
   let admin: Redis;
@@ -20,7 +20,7 @@ describeRedis('what a worker has in hand', () => {
     await server.dispose();
   });
 
-  /** How long the only key of a name is kept that matches a pattern, in milliseconds. */
+  /** Resolves to the time to live of the only key that matches a pattern, in milliseconds. */
   function lifetimeOf(pattern: string): Promise<number> {
     return until(async () => {
       const [key] = await admin.keys(pattern);
@@ -28,7 +28,7 @@ describeRedis('what a worker has in hand', () => {
     });
   }
 
-  it('goes to others soon after a crash, however long the `timeout` of a destination is', async () => {
+  it('goes to another worker soon after a crash, however long the `timeout` of a destination is', async () => {
     const answer = deferred();
     const receiver = await stage.receiver({ answer: () => answer.promise.then(() => 200) });
     const app = await stage.app({

@@ -10,7 +10,7 @@ import { describeWith } from '../../support/describe-backend.js';
 import { openBackend } from '../../support/open-backend.js';
 import { RedisServer } from '../../support/redis-server.js';
 
-/** How often each looks, in milliseconds, and how many looks the outage lasts. */
+/** Interval of the looks, in milliseconds, and length of the outage, in looks. */
 const INTERVAL = 5;
 const LOOKS = 40;
 
@@ -41,7 +41,7 @@ describeWith('redis', RedisServer.installed, 'a Redis that is away for many look
         return new BacklogUpkeep(parts, { interval: INTERVAL });
       },
     ],
-  ])('has one look waiting for it when it is back: %s', async (_, lookingOn) => {
+  ])('gets no backlog of looks when it is back: %s', async (_, lookingOn) => {
     const backend = await openBackend(server.url());
     const partitions = new QueuePartitions(backend, 1);
     const looking = lookingOn(backend, partitions);
@@ -52,14 +52,14 @@ describeWith('redis', RedisServer.installed, 'a Redis that is away for many look
     looking.close();
 
     await server.start();
-    // Commands that waited come before this one.
+    // Commands that waited are sent before this one.
     await createBacklogStore(backend.storage).waiting();
     expect(await scriptsRun()).toBeLessThan(10);
     await partitions.close();
     await backend.close();
   });
 
-  /** Scripts that the server has run since it was started. */
+  /** Returns the number of scripts that the server has run since its start. */
   async function scriptsRun(): Promise<number> {
     const redis = new Redis(server.url());
     const stats = await redis.info('commandstats');

@@ -26,13 +26,13 @@ describeRedis('a client of Redis', () => {
     await server.dispose();
   });
 
-  /** How often the server has read from its connections. */
+  /** Resolves to how often the server has read from its connections. */
   async function reads(): Promise<number> {
     const stats = await clients.client.info('stats');
     return Number(/total_reads_processed:(\d+)/.exec(stats)?.[1]);
   }
 
-  /** Long enough for the server to read what was written before, in the same turn of the event loop. */
+  /** Blocks for long enough that the server could read earlier writes of the same turn of the event loop. */
   function work(): void {
     const end = performance.now() + 5;
     while (performance.now() < end);
@@ -45,17 +45,17 @@ describeRedis('a client of Redis', () => {
       return clients.client.echo(`${index}`);
     });
     expect(await Promise.all(answers)).toEqual(Array.from({ length: 10 }, (_, index) => `${index}`));
-    // The last look is one of its own.
+    // The second call of `reads` takes one read itself.
     expect((await reads()) - before).toBe(2);
   });
 
-  it('sends what comes in a later turn on its own', async () => {
+  it('sends the commands of a later turn on their own', async () => {
     const before = await reads();
     for (const text of ['a', 'b', 'c']) expect(await clients.client.echo(text)).toBe(text);
     expect((await reads()) - before).toBe(4);
   });
 
-  it('has an answer for all that was under way when it had to connect again', async () => {
+  it('gets an answer to all commands that were under way when it had to reconnect', async () => {
     const answers = Array.from({ length: 10 }, (_, index) => clients.client.echo(`${index}`));
     clients.client.disconnect(true);
     expect(await Promise.all(answers)).toEqual(Array.from({ length: 10 }, (_, index) => `${index}`));
@@ -70,7 +70,7 @@ describeRedis('a client of Redis', () => {
     const listeners = stream.listenerCount('close');
     const answers = await Promise.allSettled(Array.from({ length: 20 }, () => client.set('key', 'value')));
     expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 20 }, () => 'rejected'));
-    // Node warns of more than ten.
+    // Node warns about more than ten listeners.
     expect(stream.listenerCount('close') - listeners).toBeLessThanOrEqual(1);
     await client.replicaof('NO', 'ONE');
     expect(client.stream).not.toBe(stream);
@@ -79,7 +79,7 @@ describeRedis('a client of Redis', () => {
     await demoted.dispose();
   });
 
-  it('leaves nothing without an answer when it is closed, also what was sent over the connection before the last', async () => {
+  it('leaves no command without an answer when it is closed, not even one sent over the connection before', async () => {
     const proxy = await TcpProxy.start(server);
     const through = await openRedisClients(proxy.through(server.url()), OBSERVER);
     await through.client.ping();
@@ -93,7 +93,7 @@ describeRedis('a client of Redis', () => {
     await proxy.close();
   });
 
-  it('waits for no node of a cluster that was asked for its slots, and hangs, when it is closed', async () => {
+  it('does not wait, when it is closed, for a hanging cluster node that was asked for its slots', async () => {
     const cluster = await RedisCluster.create();
     const [first] = cluster.servers;
     const nodes = [{ host: '127.0.0.1', port: first?.port }];
@@ -105,7 +105,7 @@ describeRedis('a client of Redis', () => {
       opened.client.refreshSlotsCache(resolve);
     });
     opened.close();
-    // `ioredis` itself ends it after ten seconds.
+    // `ioredis` itself ends the request after ten seconds.
     expect(await within(5_000, asked)).toMatchObject({
       message: expect.stringMatching(/^Cluster is disconnect/),
     });

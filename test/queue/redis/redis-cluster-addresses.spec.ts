@@ -10,7 +10,7 @@ import { RedisCluster, type RedisClusterOptions } from '../../support/redis-clus
 import { destinationsBySource, Stage } from '../../support/stage.js';
 import { TcpProxy } from '../../support/tcp-proxy.js';
 
-/** So many that their partitions lie on all masters. */
+/** So many destinations that their partitions lie on all masters. */
 const DESTINATIONS = Array.from({ length: 24 }, (_, index) => `d${index}`);
 /** A name that nobody can look up. */
 const INSIDE = 'inside.invalid';
@@ -31,7 +31,7 @@ function start(connection: AnalyticsConnection, receiver: Receiver): Promise<Ana
   });
 }
 
-/** Has every destination get an event. */
+/** Delivers an event to every destination. */
 async function deliver(app: AnalyticsApp, receiver: Receiver, event: string): Promise<void> {
   const before = receiver.requests.length;
   for (const id of DESTINATIONS) app.analytics.source(id).track({ userId: 'u1', event });
@@ -51,7 +51,7 @@ describeRedis('a Redis Cluster with TLS', () => {
     return { tls: { ca: certificates.ca } };
   }
 
-  /** Its certificate is from an authority that only those know who were told. */
+  /** Starts a cluster with a certificate of an authority that clients know only if it is configured. */
   function startWithTls(pair: KeyPair, hostname?: string): Promise<RedisCluster> {
     return startCluster({
       tls: { ca: certificates.ca, ...pair },
@@ -59,7 +59,7 @@ describeRedis('a Redis Cluster with TLS', () => {
     });
   }
 
-  it('carries the queue, also after its nodes were away', async () => {
+  it('carries the queue, even after its nodes were away', async () => {
     const cluster = await startWithTls(certificates.good);
     const receiver = await stage.receiver();
     const app = await start({ ...cluster.connection, redisOptions: trusting() }, receiver);
@@ -73,7 +73,7 @@ describeRedis('a Redis Cluster with TLS', () => {
     expect(app.log.errors).toEqual([]);
   });
 
-  it('is found by the URL of one of its nodes, whose password is that of all', async () => {
+  it('is found by the URL of one of its nodes, whose password is used for all nodes', async () => {
     const cluster = await startWithTls(certificates.good);
     await Promise.all(
       cluster.servers.map((server) => cluster.admin(server).config('SET', 'requirepass', 'p@ss')),
@@ -84,7 +84,7 @@ describeRedis('a Redis Cluster with TLS', () => {
     await deliver(app, receiver, 'With a password');
   });
 
-  it('is checked by the names of its nodes', async () => {
+  it('has its certificate checked against the names of its nodes', async () => {
     const cluster = await startWithTls(certificates.byName, 'localhost');
     const receiver = await stage.receiver();
     const nodes = cluster.servers.map(({ port }) => ({ host: 'localhost', port }));
@@ -92,7 +92,7 @@ describeRedis('a Redis Cluster with TLS', () => {
     await deliver(app, receiver, 'By name');
   });
 
-  it('is not used while nobody knows its authority, and the log says why', async () => {
+  it('is not used if its authority is unknown, and the log says why', async () => {
     const cluster = await startWithTls(certificates.good);
     const nodes = cluster.servers.map(({ port }) => `rediss://127.0.0.1:${port}`);
     const app = await start({ cluster: nodes }, await stage.receiver());
@@ -129,12 +129,12 @@ describeRedis('a Redis Cluster whose nodes announce addresses that nobody else c
     expect(app.log.errors).toEqual([]);
   }
 
-  it('is reached where `natMap` says that they are', async () => {
+  it('is reached at the addresses in `natMap`', async () => {
     await startBehindProxies();
     await expectToDeliver({ cluster: nodes.slice(0, 1), natMap });
   });
 
-  it("is reached where the `natMap` of the application's own client says that they are", async () => {
+  it("is reached at the addresses in the `natMap` of the application's own client", async () => {
     await startBehindProxies();
     const ofMap: NatMap = (address) => natMap[address] ?? null;
     const own = new Cluster(nodes.slice(0, 1), { natMap: ofMap });

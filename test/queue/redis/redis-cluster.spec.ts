@@ -26,7 +26,7 @@ import { RedisServer } from '../../support/redis-server.js';
 import { Stage, webhooksTo } from '../../support/stage.js';
 import { until } from '../../support/until.js';
 
-/** Which of three masters has a slot. */
+/** Returns which of three masters has a slot. */
 function masterOf(slot: number): number {
   return Math.floor((slot * 3) / 16_384);
 }
@@ -35,13 +35,13 @@ function deliveredIn(hours: readonly HourStats[]): number {
   return hours.reduce((sum, { delivered }) => sum + delivered, 0);
 }
 
-/** Where an event was sent to, in alphabetical order. */
+/** Returns the paths to which an event was sent, in alphabetical order. */
 function pathsOf({ requests }: Receiver, event: string): string[] {
   const of = requests.filter((request) => messageIn(request).event === event);
   return of.map(({ url }) => url).sort();
 }
 
-/** The connections on which workers wait for jobs. Those have a name. */
+/** Resolves to the connections on which workers wait for jobs. These connections have a name. */
 async function workersOf(cluster: RedisCluster, servers: readonly RedisServer[]): Promise<string[]> {
   const lists = await Promise.all(servers.map((server) => cluster.admin(server).call('CLIENT', 'LIST')));
   return lists.flatMap((list) =>
@@ -115,7 +115,7 @@ describeRedis('a Redis Cluster', () => {
     });
   });
 
-  it('keeps what happened in a minute where nothing else is to be written', async () => {
+  it('keeps the counts of a minute even if nothing else is to be written', async () => {
     const webhooks = webhooksTo(await stage.receiver());
     const { context } = await stage.app({ connection: cluster.connection, webhooks });
     const store = context.get<HistoryStore>(HISTORY_STORE);
@@ -124,7 +124,7 @@ describeRedis('a Redis Cluster', () => {
     expect(await store.minutes(minute, minute)).toEqual([[minute, { delivered: 2 }]]);
   });
 
-  it('keeps the history of destinations on all of its nodes, and tells of all of them together', async () => {
+  it('keeps the history of destinations on all of its nodes, and returns the totals of all nodes', async () => {
     const receiver = await stage.receiver();
     const ids = Array.from({ length: 12 }, (_, index) => `crm-${index}`);
     const webhooks = ids.map((id) => webhooksTo(receiver, { id }));
@@ -155,7 +155,7 @@ describeRedis('a Redis Cluster', () => {
     expect(Math.min(...keys.map((ofNode) => ofNode.length))).toBeGreaterThan(0);
   });
 
-  it('has the partitions of a queue divided evenly among its masters, however many there are', async () => {
+  it('has partitions divided evenly among its masters, however many partitions there are', async () => {
     const admin = cluster.admin(cluster.master(0));
     const slots = await Promise.all(
       Array.from({ length: MAX_PARTITIONS }, async (_, partition) =>
@@ -171,7 +171,7 @@ describeRedis('a Redis Cluster', () => {
     expect(perMaster(32).sort()).toEqual([10, 11, 11]);
   });
 
-  it("is used where it is the host application's", async () => {
+  it('is used through the client of the host application', async () => {
     const host = new Cluster(cluster.connection.cluster);
     const receiver = await stage.receiver();
     const app = await stage.appWith([
@@ -186,7 +186,7 @@ describeRedis('a Redis Cluster', () => {
     host.disconnect();
   });
 
-  it('is told to be none where the servers know of no cluster', async () => {
+  it('is refused if its servers are not nodes of a cluster', async () => {
     const server = await RedisServer.create();
     const connection = { cluster: [{ host: '127.0.0.1', port: server.port }] };
     const webhooks = { urls: ['https://hooks.example.com/events'] };
@@ -197,7 +197,7 @@ describeRedis('a Redis Cluster', () => {
     await server.dispose();
   });
 
-  it('that is away is waited for, and lets the application end', async () => {
+  it('makes the application wait while it is away, and still lets the application end', async () => {
     const away = await RedisCluster.create();
     await Promise.all(away.servers.map((server) => server.kill()));
     const receiver = await stage.receiver();
@@ -216,7 +216,7 @@ describeRedis('a Redis Cluster', () => {
     await away.dispose();
   });
 
-  it('that has lost a master without a replica takes and delivers what the others hold', async () => {
+  it('takes and delivers messages on the other masters if it has lost one without a replica', async () => {
     const broken = await RedisCluster.create();
     for (const server of broken.servers) {
       await broken.admin(server).call('CONFIG', 'SET', 'cluster-require-full-coverage', 'no');
@@ -238,7 +238,7 @@ describeRedis('a Redis Cluster', () => {
       for (const id of ids) {
         app.analytics.track({ userId: 'u1', event, integrations: { All: false, [id]: true } });
       }
-      // They are added one after the other, so the second ones would wait for the first.
+      // Jobs are added one after the other, so the second ones would wait for the first ones.
       await until(() => pathsOf(receiver, event).length >= held.length || undefined);
       expect(pathsOf(receiver, event)).toEqual(held.map((id) => `/${id}`).sort());
     }
@@ -248,7 +248,7 @@ describeRedis('a Redis Cluster', () => {
     await broken.dispose();
   });
 
-  it('that has lost a master takes what other programs send to sources whose destinations the others hold', async () => {
+  it('takes calls of other programs to destinations on the other masters if it has lost one', async () => {
     const broken = await RedisCluster.create();
     for (const server of broken.servers) {
       await broken.admin(server).call('CONFIG', 'SET', 'cluster-require-full-coverage', 'no');
@@ -307,7 +307,7 @@ describeRedis('a Redis Cluster', () => {
     await broken.dispose();
   });
 
-  it('of which one master does not answer goes on storing the history of destinations on the others', async () => {
+  it('continues to store the history of destinations on other masters if one master does not answer', async () => {
     const hanging = await RedisCluster.create();
     for (const server of hanging.servers) {
       await hanging.admin(server).call('CONFIG', 'SET', 'cluster-require-full-coverage', 'no');
@@ -357,7 +357,7 @@ describeRedis('a Redis Cluster', () => {
     await hanging.dispose();
   });
 
-  it('that serves no slots while one of its masters is away goes on when it is back', async () => {
+  it('continues when a master is back without which it serves no slots', async () => {
     const broken = await RedisCluster.create();
     const receiver = await stage.receiver();
     const ids = Array.from({ length: 12 }, (_, index) => `d${index}`);
@@ -369,7 +369,7 @@ describeRedis('a Redis Cluster', () => {
     await Promise.all(living.map((server) => broken.down(server)));
     const before = await workersOf(broken, living);
     expect(before).not.toEqual([]);
-    // A worker that has waited in vain for longer than it asked for connects anew. No node is ready then.
+    // A worker that has waited in vain for longer than it asked for reconnects. No node is ready then.
     await until(async () => {
       const now = await workersOf(broken, living);
       return before.every((worker) => now.includes(worker)) ? undefined : true;

@@ -12,9 +12,9 @@ import { Stage, webhooksTo } from '../../support/stage.js';
 import { TcpProxy } from '../../support/tcp-proxy.js';
 import { until } from '../../support/until.js';
 
-/** Destinations that are down, so many that what is left for several of them is put back together. */
+/** Destinations that are down, so many that messages for several of them are put back together. */
 const DOWN = messageIds('down', 10);
-/** Two jobs that are put back, and the answer to the first: their ids end like this. */
+/** Match the commands that put back two jobs, and the answer to the first, by the ends of the jobs' ids. */
 const TWO_PUT_BACK = /-d[0-9a-f]{8}\b[^]*\bevalsha\b[^]*-d[0-9a-f]{8}\b/i;
 const FIRST_PUT_BACK = /^[^]*?-d[0-9a-f]{8}\r\n/;
 
@@ -34,7 +34,7 @@ describeRedis('a Redis that answers and stores nothing', () => {
     await server.dispose();
   });
 
-  /** Starts an application, has it refused and served again, twice, and resolves to what it logged. */
+  /** Starts an application whose queue refuses jobs and takes them again, twice. Resolves to its log. */
   async function logOf(refusal: RedisRefusal): Promise<string[]> {
     const receiver = await stage.receiver();
     const app = await stage.app({ connection: server.url(), webhooks: webhooksTo(receiver) });
@@ -54,7 +54,7 @@ describeRedis('a Redis that answers and stores nothing', () => {
   it.each([
     ['its memory is full', OUT_OF_MEMORY],
     ['it cannot write to its disk', NO_SNAPSHOTS],
-  ])('is told each time, and so is its end: %s', async (words, refusal) => {
+  ])('is reported each time, and so is its recovery: %s', async (words, refusal) => {
     const begin = new RegExp(
       `^warn: .* on Redis takes no more jobs \\(${words}.*${refusal.code}\\)\\. Calls are kept in memory, \\d+ so far`,
     );
@@ -65,7 +65,7 @@ describeRedis('a Redis that answers and stores nothing', () => {
     expect(await logOf(refusal)).toEqual([...outage, ...outage]);
   });
 
-  it('records what was delivered when it takes jobs again, so that nothing is delivered twice', async () => {
+  it('records deliveries when it takes jobs again, so that nothing is delivered twice', async () => {
     const answers: (() => void)[] = [];
     const receiver = await stage.receiver({
       answer: () =>
@@ -110,7 +110,7 @@ describeRedis('a Redis that answers and stores nothing', () => {
     expect(receiver.requests).toHaveLength(1);
   });
 
-  it('is asked for a job about once a second while jobs wait, and they are delivered when it takes jobs again', async () => {
+  it('is asked for a job about once a second while jobs wait, which are delivered when it takes jobs again', async () => {
     const receiver = await stage.receiver();
     const options = { connection: server.url(), webhooks: webhooksTo(receiver) };
     const producer = await stage.app({ ...options, worker: false });
@@ -123,7 +123,7 @@ describeRedis('a Redis that answers and stores nothing', () => {
     await worker.log.line(/takes no more jobs/);
 
     await admin.config('RESETSTAT');
-    // Twice the module asks whether it may write again, which it does once a second.
+    // The package asks twice whether it may write again, which it does once a second.
     await until(async () => (await callsOf(admin, 'eval')) >= 2 || undefined);
     expect(await callsOf(admin, 'evalsha')).toBeLessThan(50);
 
@@ -131,7 +131,7 @@ describeRedis('a Redis that answers and stores nothing', () => {
     await receiver.received(100);
     await worker.settled();
     expect(receiver.requests).toHaveLength(100);
-    // It asks once a second, and may have delivered everything before.
+    // The package asks once a second, and may have delivered everything before.
     await worker.log.line(/is back after/);
     expect(worker.log.analytics).toEqual([
       expect.stringMatching(/takes no more jobs/),
@@ -162,7 +162,7 @@ describeRedis('a Redis that answers and stores nothing', () => {
     await master.dispose();
   });
 
-  it('is told at most five times a minute when it resets its connections every 200 ms', async () => {
+  it('is logged at most five times a minute when it resets its connections every 200 ms', async () => {
     const proxy = await stage.add(TcpProxy.start(server));
     const receiver = await stage.receiver();
     const app = await stage.app({ connection: proxy.through(server.url()), webhooks: webhooksTo(receiver) });
@@ -193,7 +193,7 @@ describeRedis(
     });
     afterEach(() => server.dispose());
 
-    it('is sent the rest again when what was delivered is recorded, and nothing is delivered twice', async () => {
+    it('gets unanswered commands again when deliveries are recorded, so that nothing is delivered twice', async () => {
       const all = ['up', ...DOWN];
       const tried = deferred();
       const receiver = await stage.receiver({
@@ -237,7 +237,7 @@ describeRedis('a process that stands still for longer than Redis may be silent',
   });
   afterEach(() => server.dispose());
 
-  it('reads what Redis has answered meanwhile, and does not say that it is silent', async () => {
+  it('reads what Redis has answered meanwhile, and does not report Redis as silent', async () => {
     const child = await GuardedChild.startScript(STANDING_STILL, [server.url()]);
     await child.waitFor(/^goes on$/);
     expect(await child.waitFor(/does not answer|^delivered$/)).toBe('delivered');

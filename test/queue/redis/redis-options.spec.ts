@@ -39,20 +39,20 @@ describeRedis('ioredis options that do not suit a queue', () => {
     });
   }
 
-  /** How often a worker has waited for a job in vain. */
+  /** Resolves to how often a worker has waited for a job in vain. */
   async function vainWaits(): Promise<number> {
     const stats = await admin.info('commandstats');
     return Number(/cmdstat_bzpopmin:calls=(\d+)/.exec(stats)?.[1] ?? 0);
   }
 
-  it('deliver after a long idle time: a `commandTimeout` shorter than a worker waits for a job', async () => {
+  it('allow delivery after a long idle time: a `commandTimeout` shorter than a worker waits for a job', async () => {
     const app = await start({ commandTimeout: 500 });
     await until(async () => (await vainWaits()) >= 2 || undefined);
     app.analytics.track({ userId: 'u1', event: 'After an idle time' });
     await receiver.received(1);
   });
 
-  it('deliver what was being added when a connection broke: `autoResendUnfulfilledCommands: false`', async () => {
+  it('allow delivery of a message that was being added when a connection broke: `autoResendUnfulfilledCommands: false`', async () => {
     const app = await start({ autoResendUnfulfilledCommands: false });
     server.pause();
     app.analytics.track({ userId: 'u1', event: 'Without an answer' });
@@ -62,7 +62,7 @@ describeRedis('ioredis options that do not suit a queue', () => {
     await receiver.received(1);
   });
 
-  it('repeat what was asked when a connection broke, also where some of it was answered: `enableAutoPipelining`', async () => {
+  it('allow commands to be repeated when a connection breaks after some of the answers: `enableAutoPipelining`', async () => {
     const { queue } = await start({ enableAutoPipelining: true });
     await queue.getFailedCount();
     const broken = proxy.breakWithin(/\bfailed\b[^]*\bcompleted\b/, /^[^]*?\*1\r\n:0\r\n/);
@@ -70,7 +70,7 @@ describeRedis('ioredis options that do not suit a queue', () => {
     await broken;
   });
 
-  it('count and change audiences: `stringNumbers`', async () => {
+  it('allow changes of audiences and counts of messages: `stringNumbers`', async () => {
     const app = await start({ stringNumbers: true });
     const audiences = app.context.get(AudiencesService);
     expect(await audiences.add('Big Spenders', 'u1', { wait: 1_000 })).toBe(true);

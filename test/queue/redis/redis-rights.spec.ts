@@ -45,7 +45,7 @@ describeRedis('the user of a Redis', () => {
     return stage.app({ connection, flushAt: 1, webhooks: webhooksTo(receiver), ...options });
   }
 
-  it('may be kept from what is dangerous, `info` for example', async () => {
+  it('may be denied dangerous commands, `info` for example', async () => {
     await setUser('on', `>${PASSWORD}`, '~*', '+@all', '-@dangerous');
     receiver = await stage.receiver({ answer: [503, 200] });
     const app = await start();
@@ -96,13 +96,13 @@ describeRedis('the user of a Redis', () => {
   });
 
   it.each(['xadd', 'bzpopmin', 'select'])(
-    'is told which right is missing, and all is delivered when it is granted: %s',
+    'is reported with the missing right, and all is delivered when it is granted: %s',
     async (command) => {
       await setUser(...documented, `-${command}`);
       const app = await start({}, 5);
       await app.log.line(new RegExp(`takes no more jobs \\(the user may not run \`${command}\`, NOPERM\\)`));
       app.analytics.track({ userId: 'u1', event: 'Waits' });
-      // The module looks once a second whether it may store something, or connects again.
+      // Once a second, the package checks whether it may store something, or reconnects.
       const asking = command === 'select' ? 'hello' : 'eval';
       const asked = await callsOf(asking);
       await until(async () => (await callsOf(asking)) > asked + 2 || undefined);
@@ -116,7 +116,7 @@ describeRedis('the user of a Redis', () => {
     },
   );
 
-  it('is told which keys it may not use when a `prefix` has moved those of rate limits', async () => {
+  it('is reported with the keys that it may not use when a `prefix` has moved those of rate limits', async () => {
     await setUser(...documented);
     const app = await start({
       prefix: 'shop',
@@ -138,7 +138,7 @@ describeRedis('the user of a Redis', () => {
     expect(new Set(app.log.analytics).size).toBe(1);
   });
 
-  it('needs two rights more on a Redis Cluster', async () => {
+  it('needs two more rights on a Redis Cluster', async () => {
     const cluster = await RedisCluster.create();
     for (const node of cluster.servers) {
       const rules = [...documented, '-select', '+cluster|slots', '+cluster|info'];
@@ -162,14 +162,14 @@ describeRedis('the user of a Redis', () => {
   }
 });
 
-/** The rules after the name of the user. */
+/** Resolves to the documented ACL rules, without the name of the user. */
 async function documentedRules(): Promise<string[]> {
   const text = await readFile(new URL('../../../docs/queues.md', import.meta.url), 'utf8');
   const [, command = ''] = /\nACL SETUSER \S+ ([^`]+)/.exec(text) ?? [];
   return command.trim().split(/\s+/);
 }
 
-/** What somebody was refused, without what clients ask for and do without. */
+/** Returns the refusals in an ACL log, except for commands that clients try and can do without. */
 function deniedIn(log: unknown): string[] {
   const entries = Array.isArray(log) ? log.map(String) : [];
   return entries.filter((entry) => !/,object,(info|config\|get|client\|\w+),/.test(entry));

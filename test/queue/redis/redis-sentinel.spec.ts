@@ -16,7 +16,7 @@ describeRedis('a queue whose Redis is found by Sentinels', () => {
   });
   afterAll(() => sentinel.dispose());
 
-  it('asks the next one if the first one accepts connections and never answers', async () => {
+  it('asks the next Sentinel if the first one accepts connections and never answers', async () => {
     const { sentinels, name } = sentinel.connection;
     const silent = await stage.add(TcpProxy.start(sentinel));
     silent.swallow(true);
@@ -31,7 +31,7 @@ describeRedis('a queue whose Redis is found by Sentinels', () => {
     expect(silent.accepted).toBeGreaterThan(0);
   });
 
-  it('is found again after no Sentinel could be asked for a while, also if ioredis was told to give up then', async () => {
+  it('is found again after no Sentinel could be asked for a while, even if ioredis was told to give up then', async () => {
     const way = await stage.add(TcpProxy.start(sentinel));
     const receiver = await stage.receiver();
     const app = await stage.app({

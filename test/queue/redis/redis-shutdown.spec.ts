@@ -8,7 +8,7 @@ import { RedisServer } from '../../support/redis-server.js';
 import { Stage, webhooksTo } from '../../support/stage.js';
 import { until } from '../../support/until.js';
 
-/** What a worker last did on the connection on which it waits for jobs, and how long ago. */
+/** The last command on the connection on which a worker waits for jobs, and the seconds since then. */
 interface WorkerConnection {
   command: string;
   seconds: number;
@@ -20,7 +20,7 @@ describeRedis('a process whose Redis goes away while it closes', () => {
 
   afterEach(() => dispose?.());
 
-  /** Has the servers go away after the worker has paused, and before it is closed. */
+  /** Makes the servers go away after the worker has paused, and before it is closed. */
   async function expectEnd(
     servers: readonly RedisServer[],
     connection: string | ClusterConnection,

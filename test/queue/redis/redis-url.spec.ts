@@ -31,7 +31,7 @@ describeRedis('a connection to Redis', () => {
     return keys.length;
   }
 
-  it('is used where it is given as `{ url }`, with the options beside it', async () => {
+  it('is used if it is given as `{ url }`, with the options beside it', async () => {
     const app = await start({ url: server.url(7), connectionName: 'analytics' });
     app.analytics.track({ userId: 'u1', event: 'Queued' });
     await app.analytics.flush();
@@ -39,7 +39,7 @@ describeRedis('a connection to Redis', () => {
     expect(await keysIn(0)).toBe(0);
   });
 
-  it('is encrypted where its URL says so, and checked with the authority beside it', async () => {
+  it('is encrypted if its URL says so, and checked with the authority beside it', async () => {
     const { ca, good } = createCertificates();
     const encrypted = await RedisServer.create({ tls: { ca, ...good } });
     const app = await start({ url: encrypted.url(), tls: { ca } });
@@ -52,7 +52,7 @@ describeRedis('a connection to Redis', () => {
     await encrypted.dispose();
   });
 
-  it('is refused where its server has no such database, and nothing goes to another one', async () => {
+  it('is refused if its server has no such database, and nothing goes to another database', async () => {
     await expect(start(server.url(1_000))).rejects.toMatchObject({
       code: 'UNSUPPORTED_QUEUE_SERVER',
       message: expect.stringMatching(/its Redis has no database 1000.*`databases`/),
@@ -60,7 +60,7 @@ describeRedis('a connection to Redis', () => {
     expect(await keysIn(0)).toBe(0);
   });
 
-  it('is not used for another database when its server comes without the one that was asked for', async () => {
+  it('is not used for another database when its server starts without the requested one', async () => {
     await server.stop();
     const app = await start(server.url(1_000));
     app.analytics.track({ userId: 'u1', event: 'Waiting' });
@@ -70,7 +70,7 @@ describeRedis('a connection to Redis', () => {
     expect(await keysIn(0)).toBe(0);
   });
 
-  it('is refused where it leads to a node of a cluster', async () => {
+  it('is refused if it leads to a node of a cluster', async () => {
     const node = await RedisServer.create({ cluster: true });
     await expect(start(`redis://127.0.0.1:${node.port}`)).rejects.toMatchObject({
       code: 'UNSUPPORTED_QUEUE_SERVER',
@@ -82,7 +82,7 @@ describeRedis('a connection to Redis', () => {
   });
 
   describeWith('postgres', PostgresServer.installed, 'that leads to a PostgreSQL', () => {
-    it('is told to lead to no Redis', async () => {
+    it('is reported as not leading to a Redis', async () => {
       const postgres = await PostgresServer.create();
       const app = await start(`redis://127.0.0.1:${postgres.port}`);
       expect(await app.log.line(/The queue on Redis/)).toMatch(/is it a Redis that listens there\?/);

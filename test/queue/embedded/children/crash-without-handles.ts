@@ -1,6 +1,6 @@
 /**
- * A host whose process may open no more files once it has started, and whose embedded queue writes until it crashes. It
- * prints its log.
+ * A host whose process may open no more files after its start, and whose embedded queue writes until its database
+ * crashes. The host prints its log.
  */
 import 'reflect-metadata';
 import { execFileSync } from 'node:child_process';
@@ -28,7 +28,7 @@ const { storage } = app.get<QueueBackend>(QUEUE_BACKEND);
 if (storage.kind !== 'postgres') throw new Error('The embedded database is a PostgreSQL');
 const { pool } = storage;
 
-/** Text that cannot be compressed, so that a new file of PostgreSQL's log is soon needed. */
+/** Writes text that cannot be compressed, so that PostgreSQL soon needs a new file for its log. */
 async function write(): Promise<void> {
   await pool.query('INSERT INTO filler VALUES ($1)', [randomBytes(50_000).toString('hex')]);
 }
@@ -36,5 +36,5 @@ async function write(): Promise<void> {
 await pool.query('CREATE TABLE filler (text text)');
 await write();
 execFileSync(prlimit, ['--pid', String(process.pid), '--nofile=1:']);
-// A write may be refused before one crashes it, which the log says.
+// Writes may be refused before one crashes the database, which the host's log reports.
 for (let files = 0; files < 1_000; files++) await write().catch(() => undefined);

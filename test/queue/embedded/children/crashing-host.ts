@@ -1,6 +1,6 @@
 /**
- * A host with jobs that wait in an embedded queue, whose database crashes. It prints its log, and `answers at <URL>` if
- * its timers fire afterwards.
+ * A host with jobs that wait in an embedded queue, whose database crashes. The host prints its log, and
+ * `answers at <URL>` if its timers fire afterwards.
  */
 import 'reflect-metadata';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -13,10 +13,10 @@ import type { BatchJobQueue } from '../../../../src/queue/queue-backend.js';
 import { Receiver } from '../../../support/receiver.js';
 
 const [dataDir = ''] = process.argv.slice(2);
-/** Many more than this host has in hand. */
+/** Many more jobs than this host has in hand at once. */
 const JOBS = 300;
 
-/** What loads TypeScript has a thread of its own on some versions of Node. */
+/** The latest thread, since on some versions of Node, the TypeScript loader has a thread too. */
 let latestThread: Worker | undefined;
 process.on('worker', (thread) => {
   latestThread = thread;

@@ -1,4 +1,4 @@
-/** Opens an embedded database, says so, and holds it until it is killed. */
+/** Opens an embedded database, prints `open`, and holds it until the process is killed. */
 import { openEmbeddedDatabase } from '../../../../src/queue/embedded/embedded-database.js';
 
 const [dataDir = ''] = process.argv.slice(2);

@@ -1,6 +1,6 @@
 /**
- * Makes files as PostgreSQL does. One cannot be opened at first, and is made again. Another one is opened again while there is
- * no file handle. Says what became of them.
+ * Creates files as PostgreSQL does. One cannot be opened at first, and is created again. Another one is opened again
+ * while there is no file handle. Prints the results.
  */
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ interface EmscriptenFileSystem {
   open(path: string, flags: number): unknown;
 }
 
-/** PGlite has the folder here. */
+/** Path at which PGlite mounts the folder. */
 const FOLDER = '/pglite/data';
 const EMFILE = 33;
 const READ_AND_WRITE = 2;
@@ -57,7 +57,7 @@ const taken: number[] = [];
 try {
   for (;;) taken.push(openSync('/dev/null', 'r'));
 } catch {
-  // There is none left.
+  // No file handle is left.
 }
 const refusal = errnoOf(() => FS.open(`${FOLDER}/made`, READ_AND_WRITE));
 for (const handle of taken) closeSync(handle);

@@ -1,4 +1,4 @@
-/** Does without `fs-native-extensions`, and says what works. */
+/** Runs without `fs-native-extensions`, and prints what works. */
 await import(new URL('../../../support/without-add-on-hooks.mjs', import.meta.url).href);
 
 const [dataDir = ''] = process.argv.slice(2);

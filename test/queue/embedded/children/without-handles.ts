@@ -1,6 +1,6 @@
 /**
- * Has an embedded database work while its process has no file handle left, gives the handles back, and says what the
- * database refuses from then on. Then has others opened without a handle, and says why that fails.
+ * Uses an embedded database while the process has no file handle left, gives the handles back, and prints how many
+ * statements were refused. Then opens other databases without a handle, and prints why that fails.
  */
 import { closeSync, openSync } from 'node:fs';
 import { openEmbeddedDatabase } from '../../../../src/queue/embedded/embedded-database.js';
@@ -15,11 +15,11 @@ function takeAll(): void {
   try {
     for (;;) taken.push(openSync('/dev/null', 'r'));
   } catch {
-    // There are none left.
+    // No file handle is left.
   }
 }
 
-/** Makes new files: maps of what is visible, and of free space. */
+/** Makes the database create new files: visibility maps and free space maps. Resolves to the errors. */
 async function refused(): Promise<string[]> {
   const errors: string[] = [];
   for (const table of TABLES) {

@@ -1,4 +1,4 @@
-/** Opens an embedded queue whose thread has no file to run, as in a bundle, and says what became of it. */
+/** Opens an embedded queue whose thread has no file to run, as in a bundle, and prints the results. */
 import { register } from 'node:module';
 import { createPostgresBackend, withBackend } from 'bullmq';
 

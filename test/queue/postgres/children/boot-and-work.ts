@@ -1,4 +1,4 @@
-/** Opens a queue on PostgreSQL with a worker, again and again or once, and adds jobs until it is told to end. */
+/** Opens a queue on PostgreSQL with a worker, repeatedly or once, and adds jobs until the process is ended. */
 import { createQueueBackend } from '../../../../src/queue/create-queue-backend.js';
 
 const [url = '', mode = 'boot'] = process.argv.slice(2);
@@ -6,7 +6,7 @@ const silent = { warn: () => undefined, log: () => undefined };
 
 let isTold = mode === 'boot';
 
-/** From now on it is at work. */
+/** Prints once that the process is at work. */
 function told(): void {
   if (!isTold) console.log('begun');
   isTold = true;

@@ -1,4 +1,4 @@
-/** A host that stands still for longer than a connection may be silent, as a process that is stopped does. It prints its log. */
+/** A host that stands still for longer than a connection may be silent, like a stopped process. It prints its log. */
 import 'reflect-metadata';
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
