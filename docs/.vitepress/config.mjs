@@ -3,7 +3,7 @@ import { defineConfig } from 'vitepress';
 /** A page that is not here can be found by its links and by the search alone. */
 const SIDEBAR = [
   {
-    text: 'Begin',
+    text: 'Start',
     items: [
       { text: 'Getting started', link: '/getting-started' },
       { text: 'Concepts', link: '/concepts' },
@@ -35,7 +35,7 @@ const SIDEBAR = [
     items: [
       { text: 'Testing', link: '/testing' },
       { text: 'Operating', link: '/operating' },
-      { text: 'In containers', link: '/containers' },
+      { text: 'Containers and serverless', link: '/containers' },
       { text: 'The console', link: '/console' },
       { text: 'Health', link: '/health' },
       { text: 'Metrics and traces', link: '/metrics-and-traces' },
@@ -45,7 +45,7 @@ const SIDEBAR = [
     ],
   },
   {
-    text: 'Look up',
+    text: 'Reference',
     items: [
       { text: 'Options', link: '/options' },
       { text: 'Errors', link: '/errors' },
