@@ -12,10 +12,13 @@ interface End {
 export const ENDS: readonly End[] = [
   { code: '40001', reason: 'transactions conflicted with each other' },
   { code: '40P01', reason: 'transactions deadlocked' },
-  { code: '55P03', reason: 'it did not get a lock in time: look for who holds it, or raise `lock_timeout`' },
+  {
+    code: '55P03',
+    reason: 'it did not get a lock in time: find out which session holds it, or raise `lock_timeout`',
+  },
   {
     code: '57014',
-    reason: 'it ended a statement: look for what keeps it busy, or raise `statement_timeout`',
+    reason: 'it ended a statement: check what keeps it busy, or raise `statement_timeout`',
   },
 ];
 
@@ -28,11 +31,11 @@ type SideWork = 'history' | 'metrics';
 const SIDE_WORK: Record<SideWork, { name: string; meanwhile: string }> = {
   history: {
     name: 'the history of deliveries',
-    meanwhile: 'What was to be read, written or removed there is missing or waits until it answers.',
+    meanwhile: 'Until the server answers, reads, writes and removals there fail or wait.',
   },
   metrics: {
     name: 'the metrics',
-    meanwhile: 'They lack, or repeat, what was to be counted until it answers.',
+    meanwhile: 'Until the server answers, their values are missing or out of date.',
   },
 };
 

@@ -64,21 +64,21 @@ export class NoMoreConnectionsError extends Error {
   readonly code = NO_MORE_CONNECTIONS;
 
   constructor(options: ErrorOptions) {
-    super('the server gives no more connections', options);
+    super('the server accepts no more connections', options);
   }
 }
 
 export const MORE_CONNECTIONS =
-  'raise `max_connections`, or the `CONNECTION LIMIT` of the user or the database, close some, or give a `pg` Pool with a ' +
-  'smaller `max`';
+  'raise `max_connections`, or the `CONNECTION LIMIT` of the user or the database, close some connections, or ' +
+  'pass a `pg` Pool with a smaller `max`';
 
 const READ_ONLY =
-  'it is read-only: connect to the primary if it is a standby, or else look for what sets ' +
+  'it is read-only: connect to the primary if it is a standby, otherwise find out what sets ' +
   '`default_transaction_read_only`';
 
 const REMOVED =
-  'tables or functions of the schema `bullmq` are missing: where all of it is gone and the user may create it, it is made ' +
-  'again; otherwise restore it';
+  'tables or functions of the schema `bullmq` are missing: if the whole schema is gone and the user may create it, it is ' +
+  'created again; otherwise restore it';
 
 /** Codes of PostgreSQL, longest first. A code of two characters stands for its whole class. */
 const SQLSTATES: readonly (readonly [code: string, kind: FailureKind, words: string])[] = [
@@ -96,9 +96,9 @@ const SQLSTATES: readonly (readonly [code: string, kind: FailureKind, words: str
   ['57P02', 'unreachable', 'it crashed'],
   ['57P05', 'unreachable', 'it ended an idle connection: raise `idle_session_timeout`'],
   ['57P03', 'unreachable', 'it is starting or stopping'],
-  ['58P01', 'refusing', 'a file of it is missing'],
+  ['58P01', 'refusing', 'one of its files is missing'],
   ['58030', 'refusing', 'it cannot read or write its disk'],
-  ['08P01', 'unreachable', 'a pooler in between takes no connection, or closed one: its log says why'],
+  ['08P01', 'unreachable', 'a connection pooler refused or closed a connection: see its log'],
   ['08', 'unreachable', 'the connection broke'],
 ];
 
@@ -108,12 +108,12 @@ const REDIS_REPLIES: readonly (readonly [start: string, kind: FailureKind, words
   ['READONLY', 'refusing', 'it is a replica: connect to the master'],
   ['UNBLOCKED', 'refusing', 'it became a replica'],
   ['MISCONF', 'refusing', 'it cannot write to its disk'],
-  ['NOREPLICAS', 'refusing', 'too few of its replicas are there'],
+  ['NOREPLICAS', 'refusing', 'too few of its replicas are connected'],
   ['MOVED', 'refusing', 'it is a node of a Redis Cluster'],
-  ['BUSY', 'refusing', 'a script has kept it busy for long'],
+  ['BUSY', 'refusing', 'a script has kept it busy for a long time'],
   ['CLUSTERDOWN', 'refusing', 'its cluster is down'],
   ['WRONGPASS', 'unreachable', 'the user or the password is wrong'],
-  ['NOAUTH', 'unreachable', 'it asks for a password'],
+  ['NOAUTH', 'unreachable', 'it requires a password'],
   ['LOADING', 'unreachable', 'it is loading its data'],
   ['MASTERDOWN', 'unreachable', 'it is a replica that has lost its master'],
   ['ERR max number of clients', 'unreachable', 'it has too many connections: raise `maxclients`'],
@@ -122,9 +122,9 @@ const REDIS_REPLIES: readonly (readonly [start: string, kind: FailureKind, words
 
 /** Messages of `pg` and `ioredis` for errors without a code. */
 const TEXTS: readonly (readonly [start: string, kind: FailureKind, words: string])[] = [
-  ['Connection terminated due to connection timeout', 'silent', 'it accepts no connection in time'],
-  ['timeout exceeded when trying to connect', 'silent', 'it gave no connection in time'],
-  ['timeout expired', 'silent', 'it accepts no connection in time'],
+  ['Connection terminated due to connection timeout', 'silent', 'it did not accept a connection in time'],
+  ['timeout exceeded when trying to connect', 'silent', 'it did not provide a connection in time'],
+  ['timeout expired', 'silent', 'it did not accept a connection in time'],
   ['Socket timeout', 'silent', 'no answer to a command'],
   ['Query read timeout', 'silent', 'no answer to a statement'],
   ['Connection terminated', 'unreachable', 'the connection was closed'],
@@ -139,7 +139,7 @@ const TEXTS: readonly (readonly [start: string, kind: FailureKind, words: string
 const KEPT_IN_FOLDER = 'Everything that was acknowledged is in its folder.';
 const MAKE_ROOM = `If its disk is full, or the process is out of memory, make room first. ${KEPT_IN_FOLDER}`;
 const RAISE_HANDLES = `Raise \`ulimit -n\` first. ${KEPT_IN_FOLDER}`;
-const PUT_BACK = 'Everything that waited was in that folder: if you still have it, put it back first.';
+const PUT_BACK = 'All waiting messages were in that folder: if you still have it, put it back first.';
 
 const NO_HANDLE = 'the process had no file handle left, EMBEDDED_QUEUE_BROKEN';
 

@@ -218,14 +218,16 @@ export class QueueHealth {
       this.timer ??= setTimeout(this.catchUp, wait).unref();
     } else if (this.outage !== undefined) {
       const before =
-        this.untold > 1 ? ` It went away ${countOf(this.untold - 1, 'more time')} since the last line.` : '';
+        this.untold > 1
+          ? ` It went away ${countOf(this.untold - 1, 'more time')} since the last log line.`
+          : '';
       this.outage.isTold = true;
       this.untold = 0;
       this.lines.warn(this.sentenceOf(this.outage) + before);
     } else {
       this.lines.warn(
-        `The queue on ${this.place} went away ${countOf(this.untold, 'more time')} since the last line, and is back. ` +
-          'Check the network between it and this process.',
+        `The queue on ${this.place} went away ${countOf(this.untold, 'more time')} since the last log line, and is ` +
+          'back. Check the network between it and this process.',
       );
       this.untold = 0;
     }

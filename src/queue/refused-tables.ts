@@ -46,7 +46,7 @@ export function explainRefusal(error: unknown, statement = ''): unknown {
   }
   const subject = `the table \`${named}\``;
   const orChange = changed.length > 0 ? ', and start once as its owner if an update has to change it' : '';
-  const remedy = `\`GRANT ALL ON ${named} TO …\` with its name${orChange}`;
+  const remedy = `run \`GRANT ALL ON ${named} TO <user>\`${orChange}`;
   return new RefusedTableError({ subject, remedy, changed }, { cause: error });
 }
 
@@ -75,8 +75,8 @@ export class RefusedTables {
     if (known !== undefined || !this.lines.hasRoomFor(1)) return;
     this.refused.set(subject, new Map([[changed.join(), { statement, changed }]]));
     this.lines.warn(
-      `The user of the queue on ${this.place} may not use ${subject} (${MISSING_RIGHT}): ${remedy}. What is kept ` +
-        'there is missing or waits until then. Everything else goes on.',
+      `The user of the queue on ${this.place} may not use ${subject} (${MISSING_RIGHT}): ${remedy}. Until ` +
+        'then, operations that need it fail or wait. Everything else goes on.',
     );
   }
 

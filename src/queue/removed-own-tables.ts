@@ -146,8 +146,8 @@ export class RemovedOwnTables {
     for (const table of tables) this.told.add(table);
     const [are, it] = tables.length === 1 ? (['is', 'it'] as const) : (['are', 'them'] as const);
     this.lines.warn(
-      `${this.subject(tables)} ${are} missing (${codes}): ${howToRestore(it)}. What needs ${it} fails or waits ` +
-        'meanwhile. Everything else goes on.',
+      `${this.subject(tables)} ${are} missing (${codes}): ${howToRestore(it)}. Operations that need ` +
+        `${it} fail or wait meanwhile. Everything else goes on.`,
     );
   }
 
@@ -155,8 +155,8 @@ export class RemovedOwnTables {
     for (const table of tables) this.told.delete(table);
     const rest =
       tables.length === 1
-        ? 'is there again; if a process that started, or first needed it, has made it meanwhile, it is empty'
-        : 'are there again; those that a process has made meanwhile, as it started or first needed them, are empty';
+        ? 'is there again; it is empty if a process has created it meanwhile'
+        : 'are there again; those that a process has created meanwhile are empty';
     this.lines.log(`${this.subject(tables)} ${rest}.`);
   }
 

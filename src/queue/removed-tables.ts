@@ -25,8 +25,8 @@ export function ownTableNamed(message: string, statement: string): string | unde
 export function howToRestore(it: 'it' | 'them'): string {
   return (
     `restore ${it} from a backup in one transaction (\`pg_restore --single-transaction\`, ` +
-    '`psql --single-transaction`), and stop deploys and autoscaling until then: the next process that starts, or first ' +
-    `needs ${it}, makes ${it} again, empty`
+    '`psql --single-transaction`), and stop deploys and autoscaling until then: the next process that starts or first ' +
+    `needs ${it} creates ${it} again, empty`
   );
 }
 

@@ -53,13 +53,13 @@ describeRedis('the Redis of a queue', () => {
   it('causes one warning if it may evict jobs and keeps nothing on disk', async () => {
     await admin.config('SET', 'maxmemory-policy', 'allkeys-lru');
     expect(await logAtStart()).toEqual([
-      "warn: The queue's Redis can lose messages that are in the queue: its `maxmemory-policy` is `allkeys-lru` " +
+      "warn: The queue's Redis can lose queued messages: its `maxmemory-policy` is `allkeys-lru` " +
         '(set it to `noeviction`), and it keeps nothing on disk (set `appendonly yes`).',
     ]);
   });
 
   it('causes a warning if it keeps nothing on disk', async () => {
-    expect(await logAtStart()).toEqual([expect.stringMatching(/queue: it keeps nothing on disk/)]);
+    expect(await logAtStart()).toEqual([expect.stringMatching(/queued messages: it keeps nothing on disk/)]);
   });
 
   it('causes no warning about settings that it does not let the application read', async () => {

@@ -264,7 +264,7 @@ describe('an outage of the queue', () => {
     health.down(new EmbeddedQueueBrokenError({ removed: '/data/.analytics' }));
     expect(lines).toEqual([
       expect.stringMatching(
-        /until the process is restarted\. Everything that waited was in that folder: .* put it back first\.$/,
+        /until the process is restarted\. All waiting messages were in that folder: .* put it back first\.$/,
       ),
     ]);
   });
@@ -318,7 +318,7 @@ describe('tables that somebody removes', () => {
     /^The tables `nestjs_analytics\.a`, .*, `nestjs_analytics\.e` and `nestjs_analytics\.f` of .* are missing \(42P01\)/,
   );
   const back = expect.stringMatching(
-    /^The tables `nestjs_analytics\.a`, .* and `nestjs_analytics\.f` of .* are there again; those that a process has made/,
+    /^The tables `nestjs_analytics\.a`, .* and `nestjs_analytics\.f` of .* are there again; those that a process has created/,
   );
 
   it('get one line when they are missing, and one when they are back', () => {

@@ -33,7 +33,7 @@ export class DatabaseThread implements DatabaseEngine {
     worker.on('error', this.crashed);
     worker.on('messageerror', this.crashed);
     worker.on('exit', (code) => {
-      this.crashed(new Error(`The thread of the embedded database ended with the code ${code}`));
+      this.crashed(new Error(`The embedded database's thread exited with code ${code}`));
     });
     worker.unref();
   }

@@ -19,7 +19,7 @@ export async function checkClock(client: PgPoolClient, health: Pick<QueueHealth,
   const side = difference > 0 ? 'ahead of' : 'behind';
   health.report(
     new Error(
-      `the clock of this process is ${seconds} s ${side} that of the server. Where the clocks of workers differ by several ` +
+      `the clock of this process is ${seconds} s ${side} the server's clock. If the clocks of workers differ by several ` +
         'seconds, messages are delivered more than once. Synchronize them, for example with NTP.',
     ),
   );

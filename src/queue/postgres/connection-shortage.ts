@@ -100,8 +100,8 @@ export class ConnectionShortage {
     // If the log has no room for the line, the next refusal is reported.
     this.isTold = this.health.report(
       new Error(
-        `it gives no more connections, ${NO_MORE_CONNECTIONS}. What is sent to it waits for one of the ` +
-          `${countOf(this.most, 'connection')} that there are; for more, ${MORE_CONNECTIONS}`,
+        `it accepts no more connections (${NO_MORE_CONNECTIONS}). Statements wait for one of the ` +
+          `${countOf(this.most, 'open connection')}; to get more, ${MORE_CONNECTIONS}`,
       ),
     );
   };

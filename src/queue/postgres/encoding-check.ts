@@ -17,7 +17,7 @@ export async function checkEncoding(client: PgPoolClient): Promise<void> {
   const encoding = rows[0]?.encoding;
   if (STORES_ANY_TEXT.includes(encoding)) return;
   throw new UnsupportedQueueServerError(
-    `its PostgreSQL database has the encoding ${encoding}, which has no place for most characters`,
-    "Make a database for the queue with `CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0`.",
+    `its PostgreSQL database has the encoding ${encoding}, which cannot store most characters`,
+    "Create a database for the queue with `CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0`.",
   );
 }

@@ -105,8 +105,8 @@ async function pidOf(client: Pick<PgPoolClient, 'query'>): Promise<number | unde
 
 function sharedSessions(cause?: unknown): UnsupportedQueueServerError {
   return new UnsupportedQueueServerError(
-    'a pooler such as PgBouncer in transaction mode is in front of its PostgreSQL, and notifications do not ' +
-      'pass through it',
+    'a pooler such as PgBouncer in transaction mode is in front of its PostgreSQL and does not pass on ' +
+      'notifications',
     'Set `pool_mode = session` for this database, or connect to the server itself.',
     { cause },
   );

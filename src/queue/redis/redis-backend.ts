@@ -117,7 +117,7 @@ async function openClients(connection: ResolvedRedis, observer: RedisObserver): 
 }
 
 const CLOSED = 'it closed the connection';
-const CLOSED_AT_ONCE = 'it closes the connection without an answer: is it a Redis that listens there?';
+const CLOSED_AT_ONCE = 'it closes the connection without an answer: check that a Redis listens there';
 
 /**
  * Probes with writes whether an outage is over, which only a write shows. A server that is full, or a replica, still

@@ -31,7 +31,7 @@ export function firstAnswer(clients: RedisClients, logger: QueueLog): Promise<vo
 function noSuchDatabase(database: unknown, cause: Error): UnsupportedQueueServerError {
   return new UnsupportedQueueServerError(
     `its Redis has no database ${String(database)}`,
-    'Use a number below the `databases` of its configuration, which is 16 by default.',
+    'Use a number below `databases` in its configuration, which is 16 by default.',
     { cause },
   );
 }
@@ -57,7 +57,7 @@ function noCluster(cause: Error): UnsupportedQueueServerError {
 async function checkServers(servers: readonly Redis[], isCluster: boolean, logger: QueueLog): Promise<void> {
   const faults = new Set((await Promise.all(servers.map((server) => faultsOf(server, isCluster)))).flat());
   if (faults.size === 0) return;
-  logger.warn(`The queue's Redis can lose messages that are in the queue: ${[...faults].join(', and ')}.`);
+  logger.warn(`The queue's Redis can lose queued messages: ${[...faults].join(', and ')}.`);
 }
 
 async function faultsOf(server: Redis, isCluster: boolean): Promise<string[]> {

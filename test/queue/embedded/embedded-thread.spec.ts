@@ -108,7 +108,7 @@ describe('the thread of the embedded database', () => {
   it.each([
     ['cannot be started', 'package.json', /absolute path/],
     ['cannot be loaded', 'import "./nowhere.mjs";', /Cannot find module .*nowhere/],
-    ['ends at its start', 'process.exit(7);', /ended with the code 7/],
+    ['ends at its start', 'process.exit(7);', /exited with code 7/],
   ])('is refused with the reason if it %s, and releases the folder', async (_, codeOrFile, reason) => {
     const dataDir = await folders.copiedDataDir();
     const threadFile = codeOrFile.endsWith(';') ? `${dataDir}.mjs` : codeOrFile;

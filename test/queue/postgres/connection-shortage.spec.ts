@@ -9,7 +9,8 @@ beforeEach(() => {
   jest.useFakeTimers({ now: 0 });
   connections = 0;
   told = [];
-  const report = ({ message }: Error): boolean => told.push(/\d+ connections?/.exec(message)?.[0] ?? '') > 0;
+  const report = ({ message }: Error): boolean =>
+    told.push(/\d+ open connections?/.exec(message)?.[0] ?? '') > 0;
   shortage = new ConnectionShortage(() => connections, { isUp: true, report });
 });
 afterEach(() => {
@@ -30,17 +31,17 @@ function refusedAt(count: number, seconds: number): void {
 describe('a server that gives no more connections', () => {
   it('is reported again with fewer connections, and with more after a while without refusals', () => {
     refusedAt(5, 60);
-    expect(told).toEqual(['5 connections']);
+    expect(told).toEqual(['5 open connections']);
     refusedAt(3, 60);
-    expect(told).toEqual(['5 connections', '3 connections']);
+    expect(told).toEqual(['5 open connections', '3 open connections']);
     jest.advanceTimersByTime(120_000);
     refusedAt(4, 60);
-    expect(told).toEqual(['5 connections', '3 connections', '4 connections']);
+    expect(told).toEqual(['5 open connections', '3 open connections', '4 open connections']);
   });
 
   it('is reported only a few times if the number of connections goes up and down for hours', () => {
     for (let round = 0; round < 100; round++) for (const count of [5, 3, 4, 5, 3, 2, 4]) refusedAt(count, 20);
-    expect(told).toEqual(['5 connections', '3 connections', '2 connections']);
+    expect(told).toEqual(['5 open connections', '3 open connections', '2 open connections']);
   });
 
   it('is not reported again after two refusals', () => {
@@ -50,6 +51,6 @@ describe('a server that gives no more connections', () => {
     jest.advanceTimersByTime(30_000);
     shortage.refused();
     jest.advanceTimersByTime(30_000);
-    expect(told).toEqual(['5 connections']);
+    expect(told).toEqual(['5 open connections']);
   });
 });

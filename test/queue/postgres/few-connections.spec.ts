@@ -86,7 +86,7 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that has few co
     expect(states).toEqual(['up']);
     expect(app.log.analytics).toEqual([
       expect.stringMatching(
-        /^warn: The queue on PostgreSQL reports: it gives no more connections, 53300.*waits for one of the \d.*raise/,
+        /^warn: The queue on PostgreSQL reports: it accepts no more connections \(53300\).*wait for one of the \d.*raise/,
       ),
     ]);
   });
@@ -96,7 +96,7 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that has few co
     const receiver = await stage.receiver();
     const app = await start(receiver);
     track(app);
-    await app.log.line(/gives no more connections/);
+    await app.log.line(/accepts no more connections/);
     await receiver.received(EVENTS);
     await limit(-1);
     await until(
@@ -132,7 +132,7 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that has few co
     const app = await start(receiver);
     track(app, 100);
     await receiver.received(100);
-    await app.log.line(/gives no more connections/);
+    await app.log.line(/accepts no more connections/);
     for (let round = 2; round <= 6; round++) {
       await admin.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'alice'`);
       track(app, 100);
@@ -147,7 +147,7 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that has few co
     const receiver = await stage.receiver();
     const app = await start(receiver);
     track(app);
-    await app.log.line(/one of the 5 connections/);
+    await app.log.line(/one of the 5 open connections/);
     await limit(2);
     await admin.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'alice'`);
     // If all connections were closed at once, an outage may have lines of its own.
@@ -157,8 +157,10 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that has few co
       return shortages().length > 1 || undefined;
     });
     expect(shortages()).toEqual([
-      expect.stringMatching(/one of the 5 connections/),
-      expect.stringMatching(/reports: it gives no more connections, 53300.*one of the 2 connections/),
+      expect.stringMatching(/one of the 5 open connections/),
+      expect.stringMatching(
+        /reports: it accepts no more connections \(53300\).*one of the 2 open connections/,
+      ),
     ]);
   });
 
@@ -205,7 +207,7 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that has few co
     await addFive(app);
     await app.log.line(/is back after/);
     expect(app.log.analytics).toEqual([
-      expect.stringMatching(/does not answer \(it gave no connection in time/),
+      expect.stringMatching(/does not answer \(it did not provide a connection in time/),
       expect.stringMatching(/is back after/),
     ]);
   });

@@ -94,7 +94,7 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that the queue 
 
   it.each([
     ['58030', /takes no more jobs \(it cannot read or write its disk, 58030\)\. Calls are kept in memory/],
-    ['58P01', /takes no more jobs \(a file of it is missing, 58P01\)\. Calls are kept in memory/],
+    ['58P01', /takes no more jobs \(one of its files is missing, 58P01\)\. Calls are kept in memory/],
   ])(
     'counts as refusing while its files fail (%s), and takes the kept calls when they are back',
     async (code, line) => {
@@ -163,7 +163,7 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that the queue 
     try {
       const app = await stage.app({ connection: url, webhooks: webhooksTo(await stage.receiver()) });
       expect(await app.log.line(/clock/)).toMatch(
-        /the clock of this process is 10 s ahead of that of the server\./,
+        /the clock of this process is 10 s ahead of the server's clock\./,
       );
     } finally {
       clock.mockRestore();

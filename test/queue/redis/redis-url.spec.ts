@@ -85,7 +85,7 @@ describeRedis('a connection to Redis', () => {
     it('is reported as not leading to a Redis', async () => {
       const postgres = await PostgresServer.create();
       const app = await start(`redis://127.0.0.1:${postgres.port}`);
-      expect(await app.log.line(/The queue on Redis/)).toMatch(/is it a Redis that listens there\?/);
+      expect(await app.log.line(/The queue on Redis/)).toMatch(/check that a Redis listens there/);
       await app.close();
       await postgres.dispose();
     });
