@@ -47,7 +47,7 @@ export function parseDefinition(stored: unknown): AudienceDefinition {
   const value: unknown = typeof stored === 'string' ? JSON.parse(stored) : stored;
   const { trait, name, kind, source, earlierSources } = isJsonObject(value) ? value : {};
   if (typeof trait !== 'string' || typeof name !== 'string' || (kind !== 'audience' && kind !== 'trait')) {
-    throw new Error('The store of the audiences holds a definition that this version cannot read');
+    throw new Error('The audience store holds a definition that this version cannot read');
   }
   const earlier = Array.isArray(earlierSources) ? earlierSources.map(String) : [];
   return {

@@ -114,6 +114,6 @@ function assertHas(transaction: unknown, method: string, adapter: string): void 
 
 function assertPostgres(dialect: string, isPostgres: RegExp): void {
   if (!isPostgres.test(dialect)) {
-    throw new UnsupportedOutboxDatabaseError(`the transaction is one of ${JSON.stringify(dialect)}`);
+    throw new UnsupportedOutboxDatabaseError(`the transaction belongs to ${JSON.stringify(dialect)}`);
   }
 }

@@ -32,8 +32,9 @@ export class OutboxLog {
     const reason = reasonOf(error instanceof RemovalError ? error.cause : error);
     this.lines.warn(
       isOfRemoval
-        ? `Rows of the outbox that are in the queue cannot be deleted: ${reason}. No others are moved until they ` +
-            'are, since all would be sent again and again. Let the user of `outbox.connection` delete them.'
+        ? `Rows of the outbox that are in the queue cannot be deleted: ${reason}. No other rows are moved until ` +
+            'these are deleted; otherwise all of them would be sent again and again. Allow the user of ' +
+            '`outbox.connection` to delete them.'
         : `The outbox cannot be read: ${reason}. Its messages stay in the table, and are moved to the ` +
             'queue when it can be read again. Check `outbox.connection` and the server.',
     );
@@ -58,8 +59,8 @@ export class OutboxLog {
     if (!this.lines.hasRoomFor(3)) return;
     this.lines.warn(
       `${countOf(count, 'row')} of ${table} ${count === 1 ? 'is' : 'are'} in the queue, but a trigger or row security keeps such rows from being deleted. ` +
-        'They are set aside, so that they are not sent again. Let the user of `outbox.connection` delete rows, ' +
-        'then delete these.',
+        'They are set aside, so that they are not sent again. Allow the user of `outbox.connection` to delete ' +
+        'rows, then delete these.',
     );
   }
 
@@ -68,9 +69,10 @@ export class OutboxLog {
     if (this.hasToldOfOthers || !this.lines.hasRoomFor(3)) return;
     this.hasToldOfOthers = true;
     this.lines.warn(
-      `${table} has rows of another application, with other write keys. They are left to its workers, and set aside ` +
-        'if none takes them within `unknownJobTimeout`. Give each application an `outbox.table` of its own. If they are ' +
-        "this one's, whose write keys have changed, remove `marks` from their `message` and make them due.",
+      `${table} has rows of another application, with other write keys. They are left to its workers; rows that ` +
+        'none of them takes within `unknownJobTimeout` are set aside. Give each application an `outbox.table` of its own. ' +
+        'If the rows belong to this application, and its write keys have changed, remove `marks` from their `message` ' +
+        'and make them due.',
     );
   }
 
@@ -80,7 +82,7 @@ export class OutboxLog {
     if (now - this.toldOfTenantAt < TENANT_INTERVAL || !this.lines.hasRoomFor(3)) return;
     this.toldOfTenantAt = now;
     this.lines.warn(
-      `Rows of ${table} wait, such as ${row}: ${problem}. Each is read again within five minutes, and moved once the function returns.`,
+      `Rows of ${table} are waiting, for example row ${row}: ${problem}. Each is read again within five minutes, and moved once the function returns.`,
     );
   }
 
@@ -98,5 +100,5 @@ function reasonOf(error: unknown): string {
   if (error instanceof AnalyticsError) return error.message.replace(/\.$/, '');
   const [code] = codesOf(error);
   if (code === INSUFFICIENT_PRIVILEGE) return `${MISSING_PRIVILEGE}, ${code}`;
-  return failureOf(error)?.reason ?? code ?? 'the database answers with an error';
+  return failureOf(error)?.reason ?? code ?? 'the database returned an error';
 }

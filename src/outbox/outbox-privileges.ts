@@ -14,7 +14,7 @@ export function missingPrivileges(
   const grants: string[] = [];
   if (onTable.length > 0) grants.push(`\`GRANT ${onTable.join(', ')} ON ${quotedName} TO …\``);
   if (onTable.length < privileges.length) grants.push(`\`GRANT USAGE ON SCHEMA ${quotedSchema} TO …\``);
-  return new OutboxTableError(name, `may not be used by this user, who needs ${privileges.join(' and ')}`, {
+  return new OutboxTableError(name, `cannot be used: this user needs ${privileges.join(' and ')}`, {
     ...options,
     whatToDo: `Run ${grants.join(' and ')} with the name of the user.`,
   });

@@ -164,7 +164,7 @@ END $outbox$`,
 /** Returns no statement for `public`, which exists: even `IF NOT EXISTS` needs the privilege to create schemas. */
 function createSchema(schema: string): string {
   if (schema === 'public') return '';
-  const hint = '-- Leave the next line out where the schema exists and you may not create any.';
+  const hint = '-- Leave out the next line if the schema exists and you may not create one.';
   return `${hint}\nCREATE SCHEMA IF NOT EXISTS "${schema}";\n`;
 }
 

@@ -12,16 +12,15 @@ export interface ReasonToLeave {
   isOfOtherApplication?: boolean;
 }
 
-const WITH_OTHER_KEYS =
-  'has written it, with other write keys; give each application an `outbox.table` of its own';
+const WITH_OTHER_KEYS = 'wrote it, with other write keys; give each application an `outbox.table` of its own';
 const OF_OTHER_APPLICATION: ReasonToLeave = {
-  problem: `another application ${WITH_OTHER_KEYS}, or remove \`marks\` from its \`message\` if it is this one's`,
+  problem: `another application ${WITH_OTHER_KEYS}, or remove \`marks\` from its \`message\` if the row is this application's`,
   isOfOtherApplication: true,
 };
 const UNCERTAIN: ReasonToLeave = { problem: `perhaps another application ${WITH_OTHER_KEYS}` };
 
 const OF_RUN_TIME: ReasonToLeave = {
-  problem: 'its destinations at run time are to be looked up, and this process has no `destinations`',
+  problem: 'it needs destinations at run time, and this process has no `destinations`',
 };
 
 /** An `endpoint` gets whole messages, and all other destinations get the bodies of webhooks. */

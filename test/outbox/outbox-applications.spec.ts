@@ -126,9 +126,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox of two application
     await looked(1);
     expect(await database.rows(ROWS)).toEqual([
       {
-        problem: expect.stringMatching(
-          /^left to other processes .*: perhaps another application has written/,
-        ),
+        problem: expect.stringMatching(/^left to other processes .*: perhaps another application wrote/),
       },
     ]);
     expect(shopReceiver.requests).toEqual([]);

@@ -129,7 +129,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox of a user without 
     await receiver.received(2);
     const line = await app.log.line(/Rows of the outbox that are in the queue cannot be deleted/);
     expect(line).toMatch(
-      /its user needs SELECT, UPDATE and DELETE on its table.* 42501\. No others are moved/,
+      /its user needs SELECT, UPDATE and DELETE on its table.* 42501\. No other rows are moved/,
     );
     await app.settled();
     // Makes the queue forget the job, and ends the claim of the row.

@@ -48,7 +48,7 @@ describeWith(
       });
       expect(problems).toEqual([expect.stringMatching(threw), expect.stringMatching(threw)]);
       expect(await app.log.line(threw)).toMatch(
-        /^warn: Rows of nestjs_analytics\.outbox wait, such as \d+: .* moved once the function returns\.$/,
+        /^warn: Rows of nestjs_analytics\.outbox are waiting, for example row \d+: .* moved once the function returns\.$/,
       );
       expect(app.log.analytics.filter((line) => threw.test(line))).toHaveLength(1);
       expect([problems, app.log.analytics].flat().join()).not.toContain('no such user');
