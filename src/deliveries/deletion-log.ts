@@ -14,7 +14,7 @@ export class DeletionLog {
       error instanceof TenantThrew ? error.message : (failureOf(error)?.reason ?? thrownAt(error));
     this.logger.warn(
       `The deletion of ${countOf(users, 'user')} is not complete yet (${reason}). ` +
-        'It is tried again until it is; check the queue, and `audiences.store` and `destinations.tenant` if you have given them.',
+        'It is retried until it succeeds. Check the queue, and `audiences.store` and `destinations.tenant` if they are set.',
     );
   }
 
@@ -24,7 +24,7 @@ export class DeletionLog {
     this.isUnreadableTold = true;
     this.logger.warn(
       `The deletion of ${countOf(users, 'user')} cannot be read: another version of this package may have stored it. ` +
-        'Kept messages are removed all the same; delete again whoever is in audiences.',
+        'Kept messages are removed anyway. Delete again the users who are in audiences.',
     );
   }
 }

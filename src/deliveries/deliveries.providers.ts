@@ -65,8 +65,8 @@ function createFailedLimit(
       lines.write(
         'warn',
         'removed',
-        `Of the messages for the destination ${JSON.stringify(destination)} that failed for good, the latest ` +
-          `${limitOf(destination)} are kept (its \`failedLimit\`). Older ones are removed.`,
+        `For the destination ${JSON.stringify(destination)}, only the latest ${limitOf(destination)} messages that failed ` +
+          'for good are kept (its `failedLimit`). Older ones are removed.',
       );
       telemetry?.removed(destination, messages);
     },

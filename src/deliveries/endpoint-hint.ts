@@ -12,7 +12,7 @@ export interface EndpointHint {
 const RETRIED: EndpointHint = {
   level: 'warn',
   kind: 'retried',
-  text: 'Its messages are retried until it takes them, or until their time is over.',
+  text: 'Its messages are retried until it takes them, or until their retry window ends.',
 };
 
 /** What to check about a request that is retried, by its error. */
@@ -24,7 +24,7 @@ const CHECKS: ReadonlyMap<string, string> = new Map([
   ['EMFILE', 'This process has no file handle left for a socket: raise its limit (`ulimit -n`).'],
   [
     'ENOBUFS',
-    'This machine has no port or memory left for a connection: lower `connections`, or end what holds them.',
+    'This machine has no port or memory left for a connection: lower `connections`, or find out what holds them.',
   ],
   ['UNREACHABLE', 'Its host cannot be reached: check its network and firewall.'],
 ]);
@@ -46,7 +46,7 @@ function timedOut(details: RequestDetails | undefined): EndpointHint {
     level: 'error',
     kind: 'timedOut',
     text:
-      `It did not answer ${limit}. Its messages are retried until it does, or until their time is over. Raise ` +
+      `It did not answer ${limit}. Its messages are retried until it does, or until their retry window ends. Raise ` +
       '`timeout` on the destination if its receiver needs longer.',
   };
 }
@@ -56,7 +56,7 @@ const NO_TLS: EndpointHint = {
   kind: 'noTls',
   text:
     'It does not speak TLS on this port, or only a version below 1.2. Its messages are retried until it ' +
-    'does, or until their time is over. Use `http:` for it, or the port that it serves https on.',
+    'does, or until their retry window ends. Use `http:` for it, or its https port.',
 };
 
 const ADDRESS_REFUSED: EndpointHint = {
@@ -64,7 +64,7 @@ const ADDRESS_REFUSED: EndpointHint = {
   kind: 'addressRefused',
   text:
     'Its address is private or reserved, so nothing is sent to it, and its messages fail for good. Give ' +
-    'a public URL, or set `allowPrivateNetwork: true` on the destination if it is meant; then replay them.',
+    'a public URL, or set `allowPrivateNetwork: true` on the destination if this is intended; then replay them.',
 };
 
 const NOT_TRUSTED: EndpointHint = {
@@ -72,19 +72,19 @@ const NOT_TRUSTED: EndpointHint = {
   kind: 'notTrusted',
   text:
     'Its certificate is not trusted, so nothing is sent to it, and its messages fail for good. Its owner ' +
-    'has to install a valid one of a public authority, for this host; then replay them.',
+    'has to install a valid certificate of a public authority, for this host; then replay them.',
 };
 
 const REFUSED: EndpointHint = {
   level: 'warn',
   kind: 'refused',
-  text: 'Refused messages are not retried, they are kept as failed. Correct the URL or the receiver; then replay them.',
+  text: 'Refused messages are not retried, but kept as failed. Correct the URL or the receiver; then replay them.',
 };
 
 const REFUSED_BY_CODE: EndpointHint = {
   level: 'warn',
   kind: 'refusedByCode',
-  text: 'Messages that it refuses are not retried, they are kept as failed. Correct the cause; then replay them.',
+  text: 'Messages that it refuses are not retried, but kept as failed. Correct the cause; then replay them.',
 };
 
 const INVALID_RESULT: EndpointHint = {

@@ -90,8 +90,8 @@ export class EndpointLines {
 
   private minuteOfDestination(destination: string): Minute {
     return this.minuteOf(destination, LINES_OF_DESTINATION, (leftOut) => {
-      const lines = `The destination "${destination}" had ${countOf(leftOut, 'more line')} about its URLs in the last minute`;
-      return `${lines}, left out here: its URLs are replaced again and again.`;
+      const lines = `${countOf(leftOut, 'more line')} about URLs of the destination "${destination}" ${leftOut === 1 ? 'was' : 'were'} left out in the last minute`;
+      return `${lines}: its URLs keep being replaced.`;
     });
   }
 
@@ -150,8 +150,8 @@ export class EndpointLines {
     if (this.takeLine(this.minuteOfOthers(endpoint))) {
       this.logger.warn(
         `${nameOf(endpoint)} takes some messages and not others: it changed ${recent.changes} times in the ` +
-          `last minute, with ${countOf(recent.failures, 'failed request')}. They are retried; its owner should check the ` +
-          'receiver.',
+          `last minute, with ${countOf(recent.failures, 'failed request')}. Their messages are retried; its owner ` +
+          'should check the receiver.',
       );
     }
     recent.written = [this.clock.now()];

@@ -34,7 +34,9 @@ export class Replay {
     try {
       return await this.isTaken(batch);
     } catch (error) {
-      const reason = types.isNativeError(error) ? error : new Error('The store threw no error');
+      const reason = types.isNativeError(error)
+        ? error
+        : new Error('The store threw something that is not an Error');
       this.left.set(batch.destination, reason);
       return false;
     }

@@ -84,7 +84,9 @@ describe('log lines about a URL', () => {
     expect(lines.written).toHaveLength(26);
     await lines.clock.pass(MINUTE);
     expect(lines.written.slice(26).map(({ text }) => text)).toEqual([
-      expect.stringMatching(/^The destination "crm" had 75 more lines about its URLs in the last minute/),
+      expect.stringMatching(
+        /^75 more lines about URLs of the destination "crm" were left out in the last minute/,
+      ),
     ]);
     lines.change({ ...ENDPOINT, url: 'next' });
     expect(lines.written.at(-1)?.text).toMatch(/does not take events$/);

@@ -75,7 +75,7 @@ describe('the log about a receiver', () => {
     expect(back).toMatch(/2 messages failed for good/);
     expect(app.log.analytics).toEqual([
       expect.stringMatching(
-        /^warn: .* does not take events: status 503\. .*look at its log\. .*or until their time is over/,
+        /^warn: .* does not take events: status 503\. .*look at its log\. .*or until their retry window ends/,
       ),
       expect.stringMatching(
         /^error: .*"webhooks"\) did not take messages before their retry window ended\. .*replay/,

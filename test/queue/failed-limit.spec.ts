@@ -16,7 +16,7 @@ import { until } from '../support/until.js';
 /** Milliseconds between polls: failed messages are looked at after seconds, and polling fast keeps a core busy. */
 const RARELY = 200;
 const WEEK = 604_800_000;
-const LINE = 'the latest 3 are kept (its `failedLimit`)';
+const LINE = 'only the latest 3 messages that failed for good are kept (its `failedLimit`)';
 
 /** Returns two destinations that refuse everything. One keeps at most three messages. */
 function bothTo(receiver: Receiver): WebhooksOptions[] {

@@ -22,7 +22,7 @@ export class HistoryLog {
     if (this.told !== undefined) return;
     this.told = 'behind';
     this.warn(
-      'More is delivered than the history of deliveries takes, so some deliveries will be missing from it. Delivery ' +
+      'The history of deliveries cannot keep up with deliveries, so some deliveries will be missing from it. Delivery ' +
         'itself goes on.',
     );
   }

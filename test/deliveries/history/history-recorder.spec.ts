@@ -564,7 +564,7 @@ describe('the history recorder', () => {
       await eventually(() => lines.analytics.length > 1);
       const written = store.writes.flat().flatMap(({ entries }) => entries).length;
       expect(lines.analytics).toEqual([
-        'warn: More is delivered than the history of deliveries takes, so some deliveries will be missing from it. ' +
+        'warn: The history of deliveries cannot keep up with deliveries, so some deliveries will be missing from it. ' +
           'Delivery itself goes on.',
         `log: The history of deliveries keeps up again; ${30_001 - written} deliveries are missing from it.`,
       ]);
@@ -597,7 +597,7 @@ describe('the history recorder', () => {
       };
       answer();
       await eventually(() => hasComeToLater);
-      expect(lines.analytics).toEqual([expect.stringContaining('More is delivered than')]);
+      expect(lines.analytics).toEqual([expect.stringContaining('cannot keep up with deliveries')]);
     });
   });
 
@@ -1047,7 +1047,7 @@ describe('the history recorder', () => {
         await clock.pass(INTERVAL);
       }
       expect(lines.analytics).toEqual([
-        expect.stringMatching(/^warn: More is delivered than the history of deliveries takes/),
+        expect.stringMatching(/^warn: The history of deliveries cannot keep up with deliveries/),
       ]);
     });
   });

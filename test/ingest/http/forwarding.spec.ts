@@ -172,7 +172,7 @@ describe('forwarding to an `endpoint`', () => {
     ]);
     // The same line is logged for any receiver that refuses a message.
     expect(await app.log.line(/does not take events: status 200/)).toMatch(
-      /^warn: .*Refused messages are not retried, they are kept as failed/,
+      /^warn: .*Refused messages are not retried, but kept as failed/,
     );
 
     app.analytics.track({ userId: 'u1', event: 'x', messageId: 'm3' });
