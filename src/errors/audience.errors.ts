@@ -13,8 +13,8 @@ export class AudienceNameTakenError extends AnalyticsError {
   ) {
     const kind = owner.kind === 'audience' ? 'audience' : 'computed trait';
     super(
-      `${JSON.stringify(audience)} would be sent as "${trait}", which is the property of the ${kind} ` +
-        `${JSON.stringify(owner.name)} already. Use that name, choose another, or delete that ${kind} first.`,
+      `${JSON.stringify(audience)} would be sent as "${trait}", which is already the property of the ` +
+        `${kind} ${JSON.stringify(owner.name)}. Use that name, choose another, or delete that ${kind} first.`,
     );
   }
 }
@@ -42,9 +42,9 @@ export class AudienceBusyError extends AnalyticsError {
     readonly waited: number,
   ) {
     super(
-      `The audience ${JSON.stringify(audience)} is being changed by another call, and still was after ` +
+      `Another call was still changing the audience ${JSON.stringify(audience)} after ` +
         `${waited} ms. Try again later, or wait longer with the option \`wait\`: a single change was not made, ` +
-        `and a sync sends only what is missing.`,
+        `and a repeated sync sends only what is missing.`,
     );
   }
 }

@@ -6,7 +6,7 @@ export class ConsoleDisabledError extends AnalyticsError {
 
   constructor() {
     super(
-      'There is no console: give the option `console`. With AnalyticsTestingModule there is none: replace ' +
+      'The console is not enabled: set the option `console`. AnalyticsTestingModule has no console: replace ' +
         'ConsoleService in a test that needs it.',
     );
   }
@@ -17,7 +17,7 @@ export class ConsoleLinkKeyError extends AnalyticsError {
   readonly code = 'CONSOLE_LINK_KEY';
 
   constructor() {
-    super('Links to the console are signed with `destinations.encryptionKey`, which is missing: give one.');
+    super('Links to the console are signed with `destinations.encryptionKey`, which is not set. Set it.');
   }
 }
 

@@ -167,7 +167,7 @@ export class InvalidJobError extends AnalyticsError {
   ) {
     super(
       `Expected \`${path}\` of the job to be ${expected}. nestjs-analytics did not write it like this: look for ` +
-        `another program that adds or changes jobs in its queue. It is kept as failed.`,
+        `another program that adds or changes jobs in its queue. The job is kept as failed.`,
     );
   }
 }

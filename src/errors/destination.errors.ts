@@ -47,10 +47,10 @@ export class DestinationChangedError extends AnalyticsError {
   ) {
     super(
       isStale
-        ? `The destination "${destination}" was changed since the given version of it was read. Read it again, ` +
+        ? `The destination "${destination}" has been changed since the given version was read. Read it again, ` +
             'and repeat the change.'
-        : `The destination "${destination}" was changed by others each time that this change was tried, so it was ` +
-            'not made. Repeat it.',
+        : `The destination "${destination}" was changed by others every time that this change was tried, so this ` +
+            'change was not made. Repeat it.',
     );
   }
 }
@@ -85,8 +85,8 @@ export class DestinationsDisabledError extends AnalyticsError {
 
   constructor() {
     super(
-      'This application has no destinations at run time. Give the option `destinations` to have them. With ' +
-        'AnalyticsTestingModule there are none: replace DestinationsService in a test that needs it.',
+      'This application has no destinations at run time. Set the option `destinations` to have them. ' +
+        'AnalyticsTestingModule has none: replace DestinationsService in a test that needs it.',
     );
   }
 }
@@ -120,8 +120,8 @@ export class DestinationStoreTimeoutError extends AnalyticsError {
     readonly timeout: number,
   ) {
     super(
-      `\`${method}\` of \`destinations.store\` has not answered within ${timeout / 1_000} seconds. Give it a ` +
-        'timeout that is shorter, so that it ends what it waits for.',
+      `\`${method}\` of \`destinations.store\` did not answer within ${timeout / 1_000} seconds. Give it a ` +
+        'shorter timeout, so that it stops waiting first.',
     );
   }
 }
@@ -140,9 +140,9 @@ export class DestinationWriteTimeoutError extends AnalyticsError {
     readonly timeout: number,
   ) {
     super(
-      `\`${method}\` of \`destinations.store\` has not answered within ${timeout / 1_000} seconds. The change may ` +
+      `\`${method}\` of \`destinations.store\` did not answer within ${timeout / 1_000} seconds. The change may ` +
         'have been made, or be made later: read the destination, or list those of the tenant, before you ' +
-        'repeat it. Give the store a timeout that is shorter, so that it ends what it waits for.',
+        'repeat it. Give the store a shorter timeout, so that it stops waiting first.',
     );
   }
 }

@@ -17,7 +17,7 @@ const CHECK_FOLDER =
   `@electric-sql/pglite, go back to that one, or move the folder away to begin with an empty queue.`;
 
 const MORE_MEMORY =
-  `Give the process more memory. Where its address space is limited (\`ulimit -v\`), lift that limit, or start ` +
+  `Give the process more memory. If its address space is limited (\`ulimit -v\`), lift that limit, or start ` +
   `Node with \`--disable-wasm-trap-handler\`, which reserves far less of it.`;
 
 /** Whether an error of Node or of PostgreSQL means that there was no file handle left. */
@@ -120,8 +120,8 @@ function whyItCrashed(hadNoHandle: boolean): string {
 
 function whereFolderWas(removed: string): string {
   return (
-    `The embedded queue's folder ${removed} was removed or replaced while the process used it, with all that ` +
-    `waited in it. Restart the process: it makes a new one, or opens what was put back.`
+    `The embedded queue's folder ${removed} was removed or replaced while the process used it, with ` +
+    `everything that was queued in it. Restart the process: it creates a new folder, or opens the one that was put back.`
   );
 }
 
@@ -131,8 +131,8 @@ export class EmbeddedQueueUnclosedError extends AnalyticsError {
 
   constructor() {
     super(
-      `The embedded queue's database did not close in time: a statement or its disk keeps it. It was broken off, as by ` +
-        `a crash: everything that was acknowledged is still there at the next start.`,
+      `The embedded queue's database did not close in time: a statement or its disk is holding it up. It was aborted, ` +
+        `as in a crash: everything that was acknowledged is still there at the next start.`,
     );
   }
 }
@@ -155,7 +155,7 @@ export class EmbeddedQueueUpkeepError extends AnalyticsError {
 
 function whatKeepsIt(cause: unknown): string {
   if (sqlStateOf(cause) === DAMAGED)
-    return 'A page of it is damaged. Stop the process, and put back a copy of its folder.';
+    return 'One of its pages is damaged. Stop the process, and put back a copy of its folder.';
   return lacksHandle(cause) ? RAISE_HANDLES : 'Check the free space on its disk.';
 }
 

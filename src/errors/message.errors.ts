@@ -80,7 +80,7 @@ export class AnalyticsClosedError extends AnalyticsError {
 
   constructor() {
     super(
-      'The analytics client is closed, the application has shut down. ' +
+      'The analytics client is closed, because the application has shut down. ' +
         'Call it before `app.close()`, or in a hook that runs before `onApplicationShutdown`.',
     );
   }

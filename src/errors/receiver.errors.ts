@@ -13,7 +13,7 @@ const EXPLANATIONS: Readonly<Record<WebhookVerificationReason, string>> = {
   MISSING_HEADERS:
     'The headers `webhook-id`, `webhook-timestamp` and `webhook-signature` are needed, each once.',
   INVALID_ID: 'The header `webhook-id` holds a full stop, which separates the parts that are signed.',
-  INVALID_TIMESTAMP: 'The header `webhook-timestamp` has to be the seconds since the epoch.',
+  INVALID_TIMESTAMP: 'The header `webhook-timestamp` must be the number of seconds since the epoch.',
   TIMESTAMP_TOO_OLD: 'It was signed too long ago: it was held back or replayed, or a clock is wrong.',
   TIMESTAMP_TOO_NEW: 'It was signed in the future: a clock is wrong, on this side or on the other.',
   NO_MATCHING_SIGNATURE:

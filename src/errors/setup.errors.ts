@@ -50,7 +50,7 @@ export class InvalidImportError extends AnalyticsError {
   static bareTesting(): InvalidImportError {
     return new InvalidImportError(
       'AnalyticsTestingModule is imported without options, and there is no AnalyticsModule whose messages it could ' +
-        'record. Import `AnalyticsTestingModule.forRoot()`. Where it takes the place of AnalyticsModule in a test, the ' +
+        'record. Import `AnalyticsTestingModule.forRoot()`. If it replaces AnalyticsModule in a test, the ' +
         'application imports AnalyticsModule without options: it needs `AnalyticsModule.forRoot({ … })`.',
     );
   }
@@ -71,7 +71,7 @@ export class OptionsFactoryError extends AnalyticsError {
   constructor(cause: unknown) {
     const reason = types.isNativeError(cause) ? `${cause.name}: ${cause.message}` : `a ${typeof cause}`;
     super(
-      `The factory that AnalyticsModule.forRootAsync was given threw ${reason}. Correct the factory, or the ` +
+      `The factory of AnalyticsModule.forRootAsync threw ${reason}. Correct the factory, or the ` +
         'configuration that it reads; the error that it threw is the `cause`.',
       { cause },
     );

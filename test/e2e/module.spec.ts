@@ -203,9 +203,7 @@ describe('AnalyticsModule', () => {
   ])('reports the failure of a %s, and keeps the error as its cause', async (_, options) => {
     await expect(stage.appWith([javascript.forRootAsync(options)])).rejects.toMatchObject({
       code: 'OPTIONS_FACTORY_FAILED',
-      message: expect.stringMatching(
-        /forRootAsync was given threw TypeError: WRITE_KEY is not set\. Correct/,
-      ),
+      message: expect.stringMatching(/forRootAsync threw TypeError: WRITE_KEY is not set\. Correct/),
       cause: expect.any(TypeError),
     });
   });

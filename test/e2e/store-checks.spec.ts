@@ -74,7 +74,7 @@ describe('The checks of a store of your own', () => {
   it('fail for a store that does not answer, and name the method', async () => {
     const printed = await check('Hanging');
     expect(printed).toMatch(/not ok \d+ - lists in pages/);
-    expect(printed).toContain('`list` of `destinations.store` has not answered within 3 seconds');
+    expect(printed).toContain('`list` of `destinations.store` did not answer within 3 seconds');
     expect(results(printed, 'ok')).toBeGreaterThan(0);
   });
 });

@@ -205,7 +205,7 @@ describe('the destinations service', () => {
     await destinations.update(id, { name: 'first' }, { version });
     await expect(destinations.update(id, { name: 'second' }, { version })).rejects.toMatchObject({
       code: 'DESTINATION_CHANGED',
-      message: expect.stringContaining('since the given version of it was read'),
+      message: expect.stringContaining('since the given version was read'),
     });
     expect(await destinations.get(id)).toMatchObject({ name: 'first', version: 2 });
   });
@@ -517,7 +517,9 @@ describe('the option `destinations`', () => {
     const { id } = await destinations.create({ tenant: 'acme', urls: [URL] });
     await expect(destinations.update(id, { name: 'ours' })).rejects.toMatchObject({
       code: 'DESTINATION_CHANGED',
-      message: expect.stringMatching(/changed by others each time .* so it was not made\. Repeat it\.$/),
+      message: expect.stringMatching(
+        /changed by others every time .* so this change was not made\. Repeat it\.$/,
+      ),
     });
     expect(await destinations.get(id)).toMatchObject({ name: 'theirs' });
     await app.close();

@@ -81,7 +81,7 @@ describeAnyServer("destinations in the application's own store", (backend) => {
     await app.log.line(/The destination "hook" cannot be delivered to now, so its messages wait/);
     table.fate = 'hangs';
     await app.log.line(
-      /"hook" cannot be delivered to now, .*has not answered within 5 seconds.* \(DESTINATION_STORE_TIMEOUT\)\.$/,
+      /"hook" cannot be delivered to now, .*did not answer within 5 seconds.* \(DESTINATION_STORE_TIMEOUT\)\.$/,
     );
     expect(await app.analytics.flush({ timeout: 0 })).toMatchObject({ pending: 2, refused: 0 });
     expect(customer.requests).toHaveLength(0);

@@ -78,7 +78,7 @@ describe('the upkeep of the embedded database', () => {
     expect(warnings).toEqual([
       expect.objectContaining({
         code: 'EMBEDDED_QUEUE_UPKEEP_FAILED',
-        message: expect.stringContaining('A page of it is damaged.'),
+        message: expect.stringContaining('One of its pages is damaged.'),
         cause: expect.objectContaining({ code: 'XX001' }),
       }),
     ]);
