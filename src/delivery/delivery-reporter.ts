@@ -111,7 +111,7 @@ export class DeliveryReporter {
     this.lines.write(
       'warn',
       'dropped',
-      `Messages that waited for the destination ${JSON.stringify(destination)} are dropped: it was deleted.`,
+      `Dropped the messages that waited for the destination ${JSON.stringify(destination)}, because it was deleted.`,
     );
     this.counter.ended(destination, open.length);
     this.history?.discard(destination);
@@ -124,7 +124,7 @@ export class DeliveryReporter {
     this.lines.write(
       'warn',
       'not looked up',
-      `The destination ${JSON.stringify(destination)} cannot be delivered to now, so its messages wait: ${reason}`,
+      `Cannot deliver to the destination ${JSON.stringify(destination)} now, so its messages wait: ${reason}`,
     );
   }
 
@@ -133,7 +133,7 @@ export class DeliveryReporter {
     this.lines.write(
       'warn',
       'left to others',
-      `This process has ${what}. Such jobs are put back for other workers, for ${timeout} ms ` +
+      `This process ${what}. Such jobs are put back for other workers, for ${timeout} ms ` +
         '(`unknownJobTimeout`); if none takes them, they are kept as failed.',
     );
   }

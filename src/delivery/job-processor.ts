@@ -221,15 +221,15 @@ export class JobProcessor {
   }
 }
 
-/** Returns what this process lacks for a job, as the rest of a sentence. */
+/** Returns why this process cannot run a job, as the rest of a sentence. */
 function lackOf(error: DestinationNotFoundError | OtherApplicationError | UnknownJobFormatError): string {
   if (error instanceof UnknownJobFormatError)
-    return 'no reader for the format of a job, which a newer version of nestjs-analytics has written';
+    return 'cannot read a job that a newer version of nestjs-analytics wrote';
   const id = JSON.stringify(error.destination);
   return error instanceof DestinationNotFoundError
-    ? `no destination with the id ${id}`
-    : `another destination with the id ${id} than the application that queued messages for it: neither its write key ` +
-        "nor a URL is the same. Give each application that shares the queue's database a `prefix`";
+    ? `has no destination with the id ${id}`
+    : `has a destination with the id ${id}, but not the one that messages were queued for: neither its write key nor ` +
+        "any URL matches. Give each application that shares the queue's database a `prefix`";
 }
 
 /** Returns the id of a job over all partitions. In BullMQ's type, a job that was not added yet has no id. */

@@ -29,7 +29,9 @@ export class AnalyticsLogger {
       const thrown = thrownAt(error);
       if (this.told.has(thrown)) return;
       this.told.add(thrown);
-      process.emitWarning(`The application's logger threw ${thrown}, so lines of nestjs-analytics are lost.`);
+      process.emitWarning(
+        `The application's logger threw ${thrown}, so log lines of nestjs-analytics are lost.`,
+      );
     }
   }
 }

@@ -104,7 +104,9 @@ describeRedis('more destinations that cannot be looked up than log lines can be 
       ids.map((id) => ({ name: 'batch', data: { v: BATCH_JOB_VERSION, batches: [batchFor(id)] } })),
     );
     await until(async () => (await app.queue.getDelayedCount()) === ids.length || undefined);
-    const told = app.log.analytics.filter((line) => line.startsWith('warn: The destination "hook-'));
+    const told = app.log.analytics.filter((line) =>
+      line.startsWith('warn: Cannot deliver to the destination "hook-'),
+    );
     expect(told).toHaveLength(5);
   });
 });

@@ -27,7 +27,7 @@ describeServers('a deploy that changes the format of jobs', (backend) => {
     const present = await stage.app(options);
     const producer = await startNext({ worker: false, take: messageIds('next', 45), flush: true });
     await producer.waitFor(/^queued$/);
-    await present.log.line(/^warn: This process has no reader for the format of a job/);
+    await present.log.line(/^warn: This process cannot read a job that a newer version/);
     const [job] = await until(async () => {
       const delayed = await present.queue.getJobs('delayed');
       return delayed.length > 0 ? delayed : undefined;

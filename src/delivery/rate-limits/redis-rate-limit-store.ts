@@ -57,7 +57,7 @@ export class RedisRateLimitStore implements RateLimitStore {
   private report(error: unknown): void {
     if (areKeysRefused(error)) {
       const pattern = `~${this.client.keyPrefix ?? ''}${OWN_KEYS}`;
-      const text = `the user may not use the keys of rate limits (NOPERM): give it \`${pattern}\`. ${WAITING}`;
+      const text = `the Redis user has no access to the rate-limit keys (NOPERM): grant it \`${pattern}\`. ${WAITING}`;
       this.health.report(new Error(text, { cause: error }));
     } else if (types.isNativeError(error) && failureOf(error) === undefined) {
       this.health.report(error);

@@ -127,7 +127,7 @@ describeRedis('the user of a Redis', () => {
     });
     app.analytics.track({ userId: 'u1', event: 'Waits' });
     await app.log.line(
-      /user may not use the keys of rate limits \(NOPERM\): give it `~shop:nestjs-analytics:\*`/,
+      /Redis user has no access to the rate-limit keys \(NOPERM\): grant it `~shop:nestjs-analytics:\*`/,
     );
     await receiver.received(1);
     expect(app.analytics.status().queue).toBe('up');
