@@ -43,7 +43,7 @@ function readFailures(results: unknown, ids: ReadonlySet<string>): Map<string, M
   try {
     return failuresIn(results, ids);
   } catch {
-    return 'Expected an array that can be read';
+    return 'Expected a readable array';
   }
 }
 
@@ -55,7 +55,7 @@ function failuresIn(results: unknown, ids: ReadonlySet<string>): Map<string, Mes
     const fields: Record<string, unknown> = isObject(result) ? result : {};
     const { messageId, error, permanent } = fields;
     if (typeof messageId !== 'string' || !ids.has(messageId)) {
-      return `Expected \`[${index}].messageId\` to be that of a message of the call`;
+      return `Expected \`[${index}].messageId\` to be the id of a message in this call`;
     }
     if (permanent !== undefined && typeof permanent !== 'boolean') {
       return `Expected \`[${index}].permanent\` to be a boolean`;

@@ -186,7 +186,7 @@ async function readLoad(databases: WhileOpen<Databases>): Promise<Load> {
 
 function refusalOf(error: unknown): RefusedLoad {
   return {
-    refusal: failureOf(error)?.reason ?? 'it answers with an error',
+    refusal: failureOf(error)?.reason ?? 'it returned an error',
     isMissing: error instanceof RemovedOwnTableError,
   };
 }
@@ -212,7 +212,7 @@ function reasonsOf(
   else if (queue === 'down') reasons.push('The queue cannot be reached or does not answer.');
   else if (load === undefined) reasons.push(`The queue did not answer within ${timeout} ms.`);
   else if ('refusal' in load && !load.isMissing)
-    reasons.push(`The queue does not report what waits: ${load.refusal}.`);
+    reasons.push(`The queue does not report its waiting messages: ${load.refusal}.`);
   for (const table of missingTables)
     if (!table.includes(OF_HISTORY)) reasons.push(`The table \`${table}\` is missing.`);
   if (load === undefined || 'refusal' in load) return reasons;

@@ -55,7 +55,7 @@ export class Gauges implements OnModuleDestroy {
     this.oldestRow = gauge('outbox.oldest', 's', 'Age of the oldest row that waits in the outbox.');
     this.untraced = parts.meter.createObservableCounter('nestjs_analytics.delivery.untraced', {
       unit: '{attempt}',
-      description: 'Requests without a span, since there were too many a second.',
+      description: 'Requests without a span, because there were too many per second.',
     });
     this.observables = [
       this.jobs,

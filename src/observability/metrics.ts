@@ -50,7 +50,7 @@ export class Metrics implements Telemetry, OnModuleDestroy {
     this.removedMessages = counter(
       'messages.removed',
       '{message}',
-      'Messages that had failed for good and were removed, since there were too many of a destination.',
+      'Messages that failed for good and were removed, because their destination had too many.',
     );
     this.attempts = counter('delivery.attempts', '{attempt}', 'Requests to the URLs of destinations.');
     const histogram = (name: string, bounds: number[], description: string): BufferedHistogram => {

@@ -60,8 +60,8 @@ export function tellLeftOut(logger: { warn(message: string): void }, limit: numb
     if (isTold) return;
     isTold = true;
     logger.warn(
-      `More requests than \`tracing.spansPerSecond\` (${limit}) were to have a span, and one destination or tenant has ` +
-        'half of them at most. The rest have none; the metric nestjs_analytics.delivery.untraced counts them.',
+      `More requests needed a span than \`tracing.spansPerSecond\` (${limit}) allows; one destination or tenant gets at ` +
+        'most half of these spans. The other requests have none; the metric nestjs_analytics.delivery.untraced counts them.',
     );
   };
 }

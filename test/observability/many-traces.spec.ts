@@ -127,8 +127,8 @@ describe('more deliveries than an SDK can export', () => {
     const ofCall = parents.filter((parent) => parent === `00-${traceId}-${spanId}-01`);
     expect(ofCall).toHaveLength(200 - deliveries.length);
     expect(app.log.analytics.filter((line) => line.includes('spansPerSecond'))).toEqual([
-      'warn: More requests than `tracing.spansPerSecond` (10) were to have a span, and one destination or tenant has ' +
-        'half of them at most. The rest have none; the metric nestjs_analytics.delivery.untraced counts them.',
+      'warn: More requests needed a span than `tracing.spansPerSecond` (10) allows; one destination or tenant gets at ' +
+        'most half of these spans. The other requests have none; the metric nestjs_analytics.delivery.untraced counts them.',
     ]);
   });
 

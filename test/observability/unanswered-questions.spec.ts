@@ -248,7 +248,9 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that leaves que
     expect((await health.isHealthy('analytics', { timeout: 10_000 })).analytics.status).toBe('up');
     await other.query('ALTER TABLE nestjs_analytics.backlog RENAME COLUMN messages TO renamed');
     const { analytics } = await health.isHealthy('analytics', { timeout: 10_000 });
-    expect(analytics.reasons).toEqual(['The queue does not report what waits: it answers with an error.']);
+    expect(analytics.reasons).toEqual([
+      'The queue does not report its waiting messages: it returned an error.',
+    ]);
   });
 
   it('gets at most two queries at a time, however often metrics are collected', async () => {

@@ -193,7 +193,7 @@ describeWith('postgres', PostgresServer.installed, 'tables that somebody removes
       expect(await app.context.get(AnalyticsHealthIndicator).isHealthy('analytics')).toMatchObject({
         analytics: {
           reasons: [
-            'The queue does not report what waits: it answers with an error.',
+            'The queue does not report its waiting messages: it returned an error.',
             'The table `nestjs_analytics.destination_change` is missing.',
           ],
         },
