@@ -77,6 +77,6 @@ function unknownName(path: string, known: readonly string[]): CallProblem {
     path,
     expected: `one of the options ${known.join(', ')}`,
     given: closest === undefined ? 'an unknown name' : `an unknown name; did you mean \`${closest}\`?`,
-    hint: closest === undefined ? `It may have ${known.join(', ')}.` : `Did you mean \`${closest}\`?`,
+    hint: closest === undefined ? `Its options are ${known.join(', ')}.` : `Did you mean \`${closest}\`?`,
   };
 }

@@ -65,11 +65,11 @@ function nameProblem(name: string, seen: ReadonlySet<string>): Problem | undefin
   if (!TOKEN.test(name)) {
     return {
       expected: 'a header name of letters, digits and hyphens',
-      given: 'another character, or nothing',
+      given: 'an empty name, or one with other characters',
     };
   }
   if (isReservedHeader(name)) {
-    return { expected: 'a header of your own', given: 'a name that is set by the request itself' };
+    return { expected: 'a header of your own', given: 'a header that is set automatically' };
   }
   if (seen.has(name.toLowerCase())) {
     return { expected: 'each header once', given: 'a name that differs from another only in its case' };

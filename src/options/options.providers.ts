@@ -17,8 +17,8 @@ const HOST_CONFIG = { token: 'BULLMQ_CONFIG(default)', optional: true };
 
 const REQUEST_SCOPED: OptionProblem = {
   path: 'inject',
-  expected: 'providers that are made once for the application',
-  given: 'one that is made for each request (`Scope.REQUEST`, or one that injects `REQUEST`)',
+  expected: 'providers that are created once for the application',
+  given: 'one that is created for each request (`Scope.REQUEST`, or one that injects `REQUEST`)',
 };
 
 // The checks are imported only here: a program that only verifies webhooks has no options.

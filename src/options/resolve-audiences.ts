@@ -35,7 +35,7 @@ function resolveIntegrations(options: OptionReader): Integrations | undefined {
   if (integrations === undefined || isIntegrations(integrations)) return integrations;
   options.report(
     'integrations',
-    'an object of booleans by the names of destinations',
+    'an object that maps destination names to booleans or options objects',
     describe(integrations),
   );
   return undefined;

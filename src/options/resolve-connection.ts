@@ -25,7 +25,7 @@ const EXPECTED =
   'a `redis://`, `rediss://` or `postgres://` URL, ioredis options or client, `{ cluster: [{ host, port }] }`, a pg Pool, or `{ embedded: { dataDir } }`';
 
 const UNREADABLE_REDIS_URL =
-  'a `redis://` URL that has no host, or no number as its path: write its user and password as `encodeURIComponent` does';
+  'a `redis://` URL that has no host, or no number as its path: encode its user and password with `encodeURIComponent`';
 
 /**
  * Options that locate a Redis server. Without any of them, `ioredis` would silently connect to this machine.
@@ -81,14 +81,14 @@ function resolveRedis(redis: Record<string, unknown>, options: OptionReader): Re
     return refuse('an object with none of `host`, `port`, `path`, `sentinels` and `url`', options);
   if (typeof redis.url !== 'string') return { kind: 'redis', redis };
   if (isRedisUrl(redis.url)) return { kind: 'redis', redis };
-  return refuse('an object whose `url` is no `redis://` URL', options);
+  return refuse('an object whose `url` is not a `redis://` URL', options);
 }
 
 /** Refuses `keyPrefix` at start. BullMQ would refuse it only on connecting, without naming this module's `prefix`. */
 function refuseKeyPrefix(redis: Record<string, unknown>, options: OptionReader): void {
   const keyPrefix = [redis, asRecord(redis.redisOptions)].map((one) => one.keyPrefix).find(Boolean);
   if (keyPrefix === undefined) return;
-  const expected = 'no prefix of ioredis, since BullMQ does not take one: give this module a `prefix`';
+  const expected = 'no value, since BullMQ does not support it: use the option `prefix` of this module';
   options.report('connection.keyPrefix', expected, describe(keyPrefix));
 }
 

@@ -21,7 +21,7 @@ export function resolveConsole(options: OptionReader): ResolvedConsole | undefin
     return undefined;
   }
   if (options.get('destinations') === undefined) {
-    options.report('destinations', 'a value when `console` is given, which shows them', 'undefined');
+    options.report('destinations', 'a value, because `console` shows the destinations', 'undefined');
   }
   const own = new OptionReader(given, 'console', options.problems);
   own.onlyKnows(KNOWN);
@@ -33,7 +33,7 @@ export function resolveConsole(options: OptionReader): ResolvedConsole | undefin
 
 /** Reads `frameAncestors`, which become part of a header. */
 function resolveFrameAncestors(console: OptionReader): string[] {
-  const given = console.array('frameAncestors', "an array of origins, or of 'self'") ?? [];
+  const given = console.array('frameAncestors', "an array of origins or 'self'") ?? [];
   return given.flatMap((one, index) => {
     if (one === 'self') return ["'self'"];
     if (typeof one === 'string' && ORIGIN.test(one) && URL.canParse(one.replace('*.', ''))) return [one];
@@ -65,7 +65,7 @@ export function checkConsolePath(
   if (path === undefined || apiPath === undefined || !isWithin(path, apiPath)) return;
   options.report(
     'console.path',
-    `a path outside of \`${apiPath}\`, which is that of \`destinations.api\``,
+    `a path outside of \`${apiPath}\`, the path of \`destinations.api\``,
     describe(path),
   );
 }

@@ -133,7 +133,7 @@ function resolveOne(
 function resolveName(options: OptionReader, id: string): string {
   const name = options.get('name') === undefined ? id : options.requiredString('name');
   if (name === 'All')
-    options.report('name', 'a name that `integrations` has no other use for', describe(name));
+    options.report('name', 'a name other than `All`, which `integrations` reserves', describe(name));
   return name;
 }
 

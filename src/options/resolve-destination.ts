@@ -38,7 +38,7 @@ const MAX_RETRY_WINDOW = 7 * 86_400_000;
 const MAX_BYTES = 16_384;
 /** Levels of nested objects and arrays: code that reads or prints them recurses and indents once per level. */
 const MAX_DEPTH = 100;
-const PATTERN = `the name of an event of at most ${MAX_PATTERN} characters, with a \`*\` at its end at most`;
+const PATTERN = `an event name of at most ${MAX_PATTERN} characters, with \`*\` only at its end`;
 
 export interface DestinationRules {
   /** The sources of the application. */
@@ -155,7 +155,11 @@ function checkMetadata(options: OptionReader): void {
   if (metadata === undefined) return;
   if (!isRecord(metadata)) options.report('metadata', 'an object', describe(metadata));
   else if (!isFlatJson(jsonOf(metadata)))
-    options.report('metadata', `an object that JSON can hold, at most ${MAX_DEPTH} levels deep`, 'another');
+    options.report(
+      'metadata',
+      `an object that JSON can hold, at most ${MAX_DEPTH} levels deep`,
+      'an object that JSON cannot hold, or a deeper one',
+    );
 }
 
 /** @param json `undefined` for a value that JSON cannot hold */
@@ -166,7 +170,7 @@ function isFlatJson(json: string | undefined): boolean {
 function checkSize(options: OptionReader, fields: Record<string, unknown>): void {
   const bytes = Buffer.byteLength(jsonOf(fields) ?? '');
   if (bytes > MAX_BYTES)
-    options.report('metadata', `at most ${MAX_BYTES} bytes of all fields as JSON`, String(bytes));
+    options.report('metadata', `at most ${MAX_BYTES} bytes for all fields as JSON`, String(bytes));
 }
 
 function jsonOf(value: unknown): string | undefined {

@@ -31,7 +31,7 @@ export function resolveDestinationsApi(destinations: OptionReader): ResolvedDest
 export function resolveAuthorize(options: OptionReader): ResolvedDestinationsApi['authorize'] | undefined {
   const authorize = options.get('authorize');
   if (isAuthorize(authorize)) return authorize;
-  const expected = 'a function that says who asks: nobody else is let in';
+  const expected = 'a function that identifies the sender of a request: unknown senders are refused';
   // A text in its place may be a token, so it is not shown.
   options.report('authorize', expected, describeType(authorize));
   return undefined;
@@ -52,7 +52,7 @@ export function checkApiPath(
   if (!isWithin(api.path, tracking) && !isWithin(tracking, api.path)) return;
   options.report(
     'destinations.api.path',
-    `a path outside of \`${tracking}\`, the tracking API's`,
+    `a path outside of \`${tracking}\`, the path of the tracking API`,
     describe(api.path),
   );
 }

@@ -93,7 +93,7 @@ function resolveKeys(
     if (process.env.NODE_ENV === 'production') {
       options.report(
         'encryptionKey',
-        `${KEY} in production, or \`false\` to store secrets as they are`,
+        `${KEY} in production, or \`false\` to store secrets unencrypted`,
         'undefined',
       );
     }

@@ -31,7 +31,7 @@ function resolveEvents(options: OptionReader): Record<string, StandardSchema> {
   const events = options.get('events');
   if (events === undefined) return {};
   if (!isJsonObject(events)) {
-    options.report('events', 'an object of names of events and their schemas', describe(events));
+    options.report('events', 'an object that maps event names to schemas', describe(events));
     return {};
   }
   const schemas: Record<string, StandardSchema> = {};
@@ -71,7 +71,7 @@ export function resolveTrackingApi(
   const options = new OptionReader(isRecord(trackingApi) ? trackingApi : {}, 'trackingApi', problems);
   options.onlyKnows(['path', 'rateLimit']);
   return {
-    path: resolvePath(options, '', 'a path such as `/events`, which stands before `/v1/…`'),
+    path: resolvePath(options, '', 'a path such as `/events`, to be put before `/v1/…`'),
     rateLimit: options.number('rateLimit', Infinity, { min: 1 }),
   };
 }

@@ -76,13 +76,13 @@ const EXTRAS_ELSEWHERE = {
   kind: 'extras',
   names: EXTRAS,
   expected: 'this extra beside `useFactory`, not in what it returns',
-  given: 'it among the options',
+  given: 'the extra among the options',
 };
 const OPTIONS_ELSEWHERE = {
   kind: 'options',
   names: KNOWN,
   expected: 'this option in what `useFactory` returns, not beside it',
-  given: 'it among the extras',
+  given: 'the option among the extras',
 };
 
 /** Inputs in addition to the options themselves. */

@@ -87,7 +87,7 @@ function expectedOf(value: unknown): string {
   const isAll = isRecord(value) && 'All' in value;
   return isAll
     ? '`false`, which keeps an event from all destinations'
-    : 'a boolean, or names of destinations to booleans';
+    : 'a boolean, or an object that maps destination names to booleans';
 }
 
 function reportRepeated(

@@ -1,6 +1,6 @@
 /** Error text for a URL that cannot be read. The URL is not shown: it may hold a password. */
 export const UNREADABLE_POSTGRES_URL =
-  'a `postgres://` URL that cannot be read: write its user and password as `encodeURIComponent` does, and one host and port';
+  'a `postgres://` URL that cannot be read: encode its user and password with `encodeURIComponent`, and give one host and port';
 
 /** Whether a text begins like the URL of a PostgreSQL database. */
 export function isPostgresUrl(text: string): boolean {

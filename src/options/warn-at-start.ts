@@ -17,20 +17,20 @@ const SIGNATURES = { sharedSecret: 'X-Signature', standardWebhooks: 'webhook-sig
 export function warnAtStart(options: ResolvedOptions, given: unknown, logger: StartLogger): void {
   const { destinations } = options;
   if (options.connectionIsDefault && process.env.NODE_ENV === 'production') {
-    const areLost =
+    const others =
       destinations !== undefined && destinations.store === undefined
-        ? 'and the webhooks that customers have registered are'
-        : 'is';
+        ? ' and the webhooks that customers have registered'
+        : '';
     logger.warn(
       'The queue is the embedded database, since no `connection` is configured. It serves one process on one ' +
-        `machine. What waits ${areLost} lost with its folder, in a container without a volume at each deploy. Give ` +
+        `machine. Waiting messages${others} are lost with its folder: in a container without a volume, at each deploy. Use ` +
         'a `redis://` or `postgres://` URL in production, or `{ embedded: { dataDir } }` on a volume.',
     );
   }
   if (destinations?.encryptionKeys.length === 0 && !destinations.isPlainIntended) {
     logger.warn(
-      'The secrets of destinations are stored as they are, since there is no `destinations.encryptionKey`. Give ' +
-        '32 random bytes, such as `openssl rand -base64 32` prints; in production they are required.',
+      'The secrets of destinations are stored unencrypted, because `destinations.encryptionKey` is not set. Set ' +
+        'it to 32 random bytes, such as the output of `openssl rand -base64 32`: production requires it.',
     );
   }
   const hasOthers = destinations !== undefined || hasCustomDestinations(options);

@@ -64,7 +64,7 @@ function urlProblem(
     return { expected: 'a URL without a user name and password', given: 'one that has them' };
   }
   const key = requestedUrl(url);
-  if (seen.has(key)) return { expected: 'each URL once', given: 'a URL that is listed before' };
+  if (seen.has(key)) return { expected: 'each URL once', given: 'a URL that is already listed' };
   seen.add(key);
   const host = hostOf(url);
   if (allowPrivateNetwork) return undefined;

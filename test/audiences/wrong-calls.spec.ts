@@ -51,7 +51,7 @@ describe('a call of the audiences service with wrong options', () => {
     const notify = audiences.delete('All', { notfiy: false } as object);
     await expect(notify).rejects.toThrow('`delete()` has no `notfiy`. Did you mean `notify`?');
     const onProgress = audiences.add('All', 'ann', { onProgress: () => 1 } as object);
-    await expect(onProgress).rejects.toThrow('`add()` has no `onProgress`. It may have source,');
+    await expect(onProgress).rejects.toThrow('`add()` has no `onProgress`. Its options are source,');
     expect(await audiences.list()).toEqual([]);
   });
 

@@ -76,7 +76,7 @@ describe('DeliveriesService', () => {
       { destinaton: 'crm' },
       /^A filter has no `destinaton`\. Did you mean `destination`\?$/,
     ],
-    ['an unknown name', { where: 'crm' }, /^A filter has no `where`\. It may have destination, source, /],
+    ['an unknown name', { where: 'crm' }, /^A filter has no `where`\. Its options are destination, source, /],
     [
       'a time in words',
       { from: 'yesterday' },

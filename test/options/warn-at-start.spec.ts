@@ -36,7 +36,7 @@ describe('the warnings at start', () => {
     const options = { writeKey: 'wk', webhooks: { urls } };
     expect(warningsOf({ ...options, destinations: {} })).toEqual([
       expect.stringMatching(
-        /^The secrets of destinations are stored as they are, .*`destinations\.encryptionKey`/,
+        /^The secrets of destinations are stored unencrypted, .*`destinations\.encryptionKey`/,
       ),
     ]);
     expect(warningsOf({ ...options, destinations: { encryptionKey: false } })).toEqual([]);
@@ -119,7 +119,7 @@ describe('the warning about an embedded queue that nobody chose', () => {
   it('says in production what the queue lacks: other processes, and a folder that outlives its container', () => {
     expect(warningsOf({ writeKey: 'wk', webhooks: { urls } })).toEqual([
       expect.stringMatching(
-        /^The queue is the embedded database, .* one process on one machine\. What waits is lost with its folder, .* container without a volume .* each deploy\. Give/,
+        /^The queue is the embedded database, .* one process on one machine\. Waiting messages are lost with its folder: .* container without a volume, .* each deploy\. Use/,
       ),
     ]);
   });
@@ -128,12 +128,12 @@ describe('the warning about an embedded queue that nobody chose', () => {
     const options = { writeKey: 'wk', destinations: { encryptionKey: false } };
     expect(warningsOf(options)).toEqual([
       expect.stringContaining(
-        'What waits and the webhooks that customers have registered are lost with its folder',
+        'Waiting messages and the webhooks that customers have registered are lost with its folder',
       ),
     ]);
     const store = { findByTenant: () => Promise.resolve([]), findById: () => Promise.resolve(undefined) };
     expect(warningsOf({ ...options, destinations: { encryptionKey: false, store } })).toEqual([
-      expect.stringContaining('What waits is lost with its folder'),
+      expect.stringContaining('Waiting messages are lost with its folder'),
     ]);
   });
 

@@ -301,7 +301,7 @@ describe('wrong options', () => {
         {
           path: name,
           expected: 'this extra beside `useFactory`, not in what it returns',
-          given: 'it among the options',
+          given: 'the extra among the options',
         },
       ]);
     },

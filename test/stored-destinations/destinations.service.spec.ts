@@ -67,7 +67,7 @@ describe('the destinations service', () => {
       expect.stringMatching(/^- `evnets`: expected one of .*, got an unknown name; did you mean `events`\?$/),
       '- `urls[0]`: expected a URL with the scheme http: or https:, got another scheme',
       '- `urls[1]`: expected a public address, unless `allowPrivateNetwork` is true, got a private or reserved address',
-      '- `headers["Host"]`: expected a header of your own, got a name that is set by the request itself',
+      '- `headers["Host"]`: expected a header of your own, got a header that is set automatically',
       '- `sharedSecret`: expected a non-empty string (leave it out to send unsigned), got an empty string',
       '- `timeout`: expected milliseconds, an integer from 1 to 2147483647, got 0 (number)',
     ]);
@@ -116,7 +116,7 @@ describe('the destinations service', () => {
     const { id } = await destinations.create({ tenant: 'deep', urls: [URL], metadata });
     expect(await destinations.get(id)).toMatchObject({ metadata });
     const problem =
-      '- `metadata`: expected an object that JSON can hold, at most 100 levels deep, got another';
+      '- `metadata`: expected an object that JSON can hold, at most 100 levels deep, got an object that JSON cannot hold, or a deeper one';
     expect(await wrong({ metadata: nested(101) })).toEqual([problem]);
     // JSON itself has no depth limit, but the stack has.
     expect(await wrong({ metadata: nested(8_000) })).toEqual([problem]);

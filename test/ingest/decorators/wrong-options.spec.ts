@@ -49,8 +49,8 @@ describe('an option that a decorator does not have', () => {
     const told = [
       /@Track\("Misspelt"\) on Orders\.create has .* has no `propertys`\. Did you mean `properties`\?$/,
       /@Track\("Failed"\) on Orders\.create has .* Expected `on` to be 'success', .*, got "error" \(string\)$/,
-      /@Page on Orders\.list has .* has no `title`\. It may have .*\bname, category, properties\.$/,
-      /@Group on Orders\.list has .* has no `properties`\. It may have .*\btraits\.$/,
+      /@Page on Orders\.list has .* has no `title`\. Its options are .*\bname, category, properties\.$/,
+      /@Group on Orders\.list has .* has no `properties`\. Its options are .*\btraits\.$/,
     ];
     expect(app.logs.about('Orders.')).toEqual(told.map((line) => expect.stringMatching(line)));
     expect(app.events.slice(0, 2)).toEqual(['Misspelt', 'Failed']);
