@@ -176,7 +176,7 @@ function inflate(bytes: Buffer, maxBytes: number, cost: BodyCost | undefined): B
     return inflated;
   } catch (error) {
     if (isBeyondLimit(error)) throw tooLarge(maxBytes);
-    throw new RequestRefusal(400, 'INVALID_BODY', 'The body begins as gzip does and cannot be inflated.');
+    throw new RequestRefusal(400, 'INVALID_BODY', 'The body looks like gzip but cannot be decompressed.');
   }
 }
 
@@ -191,7 +191,7 @@ function decode(bytes: Buffer): string {
     throw new RequestRefusal(
       400,
       'INVALID_BODY',
-      'The body is not valid UTF-8: send JSON, as it is or compressed with gzip.',
+      'The body is not valid UTF-8: send JSON, uncompressed or compressed with gzip.',
     );
   }
 }
@@ -210,7 +210,7 @@ function tooLarge(maxBytes: number): RequestRefusal {
   return new RequestRefusal(
     413,
     'BODY_TOO_LARGE',
-    `The body is larger than ${maxBytes} bytes (${maxBytes / 1024} KB), compressed or inflated: send less at once.`,
+    `The body is larger than ${maxBytes} bytes (${maxBytes / 1024} KB), compressed or decompressed: send less at once.`,
   );
 }
 
@@ -218,7 +218,7 @@ function tooLate(): RequestRefusal {
   return new RequestRefusal(
     408,
     'BODY_TOO_LATE',
-    `The body was not complete within ${BODY_TIME / 1000} seconds: send it again, or less at once.`,
+    `The body did not arrive completely within ${BODY_TIME / 1000} seconds: send it again, or send less at once.`,
   );
 }
 

@@ -35,8 +35,8 @@ export function hiddenRoutes(
     if (hidden.length === 0) return [];
     const answered = `${ownMethod === 'ALL' ? '' : `${ownMethod} `}${hidden.join(', ')}`;
     return [
-      `${name} answers ${answered}, and so this application's own route ${method} ${path} ` +
-        `is not reached there, nor are its guards. Move that route, or give ${lowerFirst(name)} a path of its ` +
+      `${name} answers ${answered}, so this application's own route ${method} ${path} ` +
+        `and its guards are never reached there. Move that route, or give ${lowerFirst(name)} a path of its ` +
         `own: \`${option}\`.`,
     ];
   });

@@ -111,8 +111,8 @@ export abstract class HttpHandler<Route = unknown> implements BeforeApplicationS
     if (this.told.has(thrown)) return;
     this.told.add(thrown);
     this.logger.error(
-      `${this.routes.name} could not write an answer: ${thrown}. Look for what serves this application, or changes ` +
-        'its responses, in another way than Node does. Others that fail like this are not logged.',
+      `${this.routes.name} could not write an answer: ${thrown}. Check whether something other than Node serves ` +
+        'this application or changes its responses. Further failures of this kind are not logged.',
     );
   }
 
@@ -152,7 +152,7 @@ function applicationClosed(): RequestRefusal {
   return new RequestRefusal(
     503,
     'ANALYTICS_CLOSED',
-    'The application has closed. What was asked for may have been done, or not: ask again.',
+    'The application has closed. The request may or may not have taken effect: send it again.',
     CLOSED_RETRY,
     true,
   );

@@ -36,7 +36,7 @@ export class RequestRate {
       throw new RequestRefusal(
         429,
         'RATE_LIMITED',
-        `More than ${this.rate} ${this.counted} a second came from you: send them more slowly.`,
+        `You sent more than ${this.rate} ${this.counted} per second: send them more slowly.`,
         Math.max(wait, SECOND),
       );
     }

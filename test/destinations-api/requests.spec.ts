@@ -234,7 +234,7 @@ describe.each(PLATFORMS)('a request to the API of the destinations on %s', (plat
     expect(answer).toMatchObject({
       status: 429,
       body: {
-        error: { code: 'RATE_LIMITED', message: expect.stringContaining('More than 5 changes a second') },
+        error: { code: 'RATE_LIMITED', message: expect.stringContaining('more than 5 changes per second') },
       },
     });
     expect(answer.headers.get('retry-after')).toBe('1');

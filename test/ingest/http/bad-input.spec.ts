@@ -60,7 +60,7 @@ describe.each(PLATFORMS)('the tracking API on %s, given bad input', (platform) =
       'Expected `integrations` to be an object',
     ],
     ['bytes that are not UTF-8', Buffer.from('{"batch":["\xff"]}', 'latin1'), 'not valid UTF-8'],
-    ['a gzip that breaks off', gzipSync('{"batch":[]}').subarray(0, 20), 'cannot be inflated'],
+    ['a gzip that breaks off', gzipSync('{"batch":[]}').subarray(0, 20), 'cannot be decompressed'],
   ])('answers 400 to %s, and says what is wrong', async (_case, body, message) => {
     const answer = await server.post('/v1/batch', body, HEADERS);
     expect(answer).toMatchObject({ status: 400, body: { success: false, code: 'INVALID_BODY' } });
