@@ -25,8 +25,8 @@ export class DecoratorLog {
   noIdentity(definition: DecoratorDefinition, method: string, missing: string): void {
     const place = placeOf(definition, method);
     const text =
-      `has no ${missing}, so it is dropped. Give it one in the decorator, or let the option \`identity\` of ` +
-      'AnalyticsModule find it in the request.';
+      `has no ${missing}, so it is dropped. Give it one in the decorator, or let AnalyticsModule's ` +
+      '`identity` option find it in the request.';
     this.write(place, 'identity', text);
     this.live?.add('dropped', callOf(definition), `${place} ${text}`);
   }

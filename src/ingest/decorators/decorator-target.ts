@@ -29,7 +29,7 @@ export function checkTarget<M>(decorator: string, { target, key, descriptor }: D
   if (typeof target === 'function') {
     return refuse(
       `the static member \`${String(member)}\``,
-      'Put it on a method of the instances, which Nest constructs.',
+      'Put it on an instance method of a class that Nest constructs.',
     );
   }
   if (descriptor?.get !== undefined || descriptor?.set !== undefined) {

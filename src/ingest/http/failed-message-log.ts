@@ -17,7 +17,7 @@ export class FailedMessageLog {
     if (now < this.nextAt) return;
     this.nextAt = now + INTERVAL;
     this.logger.error(
-      `${countOf(this.count, 'message')} to the tracking API failed and could not be taken, the latest with ${thrownAt(error)}`,
+      `The tracking API could not take ${countOf(this.count, 'message')} because of errors, the latest: ${thrownAt(error)}`,
     );
     this.count = 0;
   }

@@ -47,7 +47,7 @@ function textOf(id: number, field: string): string {
   if (Math.abs(id) <= Number.MAX_SAFE_INTEGER) return String(id);
   throw new InvalidMessageError(
     field,
-    `Expected \`${field}\` to be a string: as a number of this size it would lose digits`,
+    `Expected \`${field}\` to be a string: a number of this size loses digits`,
   );
 }
 

@@ -89,7 +89,7 @@ export class TrackingApi {
       'UNKNOWN_WRITE_KEY',
       key === undefined
         ? 'There is no write key: send it as the user name of Basic authentication, or as `writeKey` in the body.'
-        : 'The write key is unknown: use that of a source of this application.',
+        : "The write key is unknown: use the write key of one of this application's sources.",
     );
   }
 

@@ -1,3 +1,5 @@
+import { countOf } from '../../shared/count-of.js';
+
 /** Shortest time between two lines, in milliseconds. */
 const INTERVAL = 60_000;
 /** The largest number of keys in a line. */
@@ -38,9 +40,9 @@ export class UnknownKeyLog {
   };
 
   private writeLine(): void {
-    const requests = this.count === 1 ? '1 request was' : `${this.count} requests were`;
+    const requests = countOf(this.count, 'request');
     this.logger.warn(
-      `${requests} answered 401 by the tracking API, and nothing was taken: ` +
+      `The tracking API answered ${requests} with 401 and took nothing: ` +
         `${[...this.endings].join(', ')}. Check the write keys of your clients against \`sources\`.`,
     );
     this.count = 0;

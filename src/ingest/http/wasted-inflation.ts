@@ -35,7 +35,7 @@ export class RequestInflation extends ReadingCost {
       throw new RequestRefusal(
         429,
         'RATE_LIMITED',
-        'Too many compressed requests have no valid write key: send yours as the user name of Basic authentication, or do not compress.',
+        'Too many compressed requests come without a valid write key: send yours as the user name of Basic authentication, or do not compress the body.',
         wait,
       );
     }

@@ -55,7 +55,7 @@ export class EventSchemaChecker {
     if (violation === undefined) return undefined;
     const error = new EventViolationError(event, violation.text);
     const logged =
-      violation.thrown === undefined ? error.message : `${error.message}, as it threw ${violation.thrown}`;
+      violation.thrown === undefined ? error.message : `${error.message}: it threw ${violation.thrown}`;
     if (this.onViolation === 'throw') {
       if (violation.thrown !== undefined && this.isFirst(event, logged)) this.logger.warn(`${logged}.`);
       throw error;
@@ -63,7 +63,7 @@ export class EventSchemaChecker {
     const isFirst = this.isFirst(event, logged);
     if (this.onViolation === 'drop')
       return { kind: 'schema', reason: error.message, logged: this.first.get(event) };
-    if (isFirst) this.logger.warn(`${logged}. It is sent all the same, as \`onViolation\` is 'warn'.`);
+    if (isFirst) this.logger.warn(`${logged}. It is sent anyway, because \`onViolation\` is 'warn'.`);
     return undefined;
   };
 

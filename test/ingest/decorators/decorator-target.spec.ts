@@ -25,7 +25,7 @@ describe('a decorator in a place where it cannot work', () => {
       'a static method',
       `class Shop { ${TRACK} static open() {} }`,
       'on the static member `open`',
-      'instances',
+      'instance method',
     ],
     [
       'an accessor',

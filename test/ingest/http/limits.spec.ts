@@ -310,7 +310,9 @@ describe.each(PLATFORMS)('the limits of the tracking API on %s', (platform) => {
   it('logs requests with an unknown key in one line, with the last characters of the key', async () => {
     for (let n = 0; n < 5; n++) await server.post('/v1/track', TRACK, basic('wk_wrong'));
     const lines = server.log.analytics.filter((line) => line.includes('401'));
-    expect(lines).toEqual([expect.stringMatching(/^warn: 1 request was answered 401 .* ends in "rong"/)]);
+    expect(lines).toEqual([
+      expect.stringMatching(/^warn: The tracking API answered 1 request with 401 .* ends in "rong"/),
+    ]);
   });
 });
 

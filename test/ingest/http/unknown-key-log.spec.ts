@@ -16,12 +16,14 @@ describe('the log of unknown write keys', () => {
 
   it('writes the first request at once, and later ones once a minute with their count', () => {
     log.add('wk_wrong_page');
-    expect(lines).toEqual([expect.stringMatching(/^1 request was answered 401 .* ends in "page"/)]);
+    expect(lines).toEqual([
+      expect.stringMatching(/^The tracking API answered 1 request with 401 .* ends in "page"/),
+    ]);
     for (let n = 0; n < 500; n++) log.add('wk_wrong_page');
     expect(lines).toHaveLength(1);
     jest.advanceTimersByTime(60_000);
     expect(lines).toHaveLength(2);
-    expect(lines[1]).toMatch(/^500 requests were answered 401 /);
+    expect(lines[1]).toMatch(/^The tracking API answered 500 requests with 401 /);
     jest.advanceTimersByTime(600_000);
     expect(lines).toHaveLength(2);
     log.add('wk_wrong_page');

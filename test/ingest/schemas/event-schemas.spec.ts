@@ -77,9 +77,9 @@ describe('the schema of an event', () => {
     expect(app.events).toEqual(['Order Completed', 'Order Completed', 'Refunded']);
     expect(app.logs.about('schema')).toEqual([
       'The event "Order Completed" does not fit its schema in `events`: `properties.total`, ' +
-        "`properties.items.0.sku`, `properties.items.1.sku`. It is sent all the same, as `onViolation` is 'warn'.",
+        "`properties.items.0.sku`, `properties.items.1.sku`. It is sent anyway, because `onViolation` is 'warn'.",
       'The event "Refunded" does not fit its schema in `events`: `properties.total`. ' +
-        "It is sent all the same, as `onViolation` is 'warn'.",
+        "It is sent anyway, because `onViolation` is 'warn'.",
     ]);
   });
 
