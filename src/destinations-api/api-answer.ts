@@ -70,7 +70,7 @@ export function queueUnavailable(isChange = false): RequestRefusal {
     503,
     'QUEUE_UNAVAILABLE',
     'The database of the queue does not answer.' +
-      (isChange ? ' A change that was asked for may be made later, or not at all.' : ''),
+      (isChange ? ' The requested change may still be made later, or not at all.' : ''),
     QUEUE_RETRY,
   );
 }

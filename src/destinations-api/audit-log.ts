@@ -62,13 +62,13 @@ export class AuditLog {
   /** Records an operation that failed. Ignores a refused one. */
   failed(operation: OperationName, request: AuditedRequest, error: unknown): void {
     if (isRefusal(error)) return;
-    const what = `It failed (${codeOf(error)}), and may have been done all the same, or in part.`;
+    const what = `It failed (${codeOf(error)}), but may have been done completely or in part.`;
     this.write(operation, request, ` ${what}`);
   }
 
   /** Records an operation that continues after its answer. @param patience milliseconds that the answer has waited */
   late(operation: OperationName, request: AuditedRequest, patience: number): void {
-    this.write(operation, request, ` It was still going on after ${patience / 1_000} seconds.`);
+    this.write(operation, request, ` It was still running after ${patience / 1_000} seconds.`);
   }
 
   /** Writes the open counts. Operations that end later each get a line, since no summary follows. */
@@ -124,6 +124,6 @@ function textOf({ scope: { tenant }, name }: Pick<Sender, 'scope' | 'name'>): st
 function summaryOf(tenant: string, { more, incomplete }: Minute): string {
   const count = [...more.values()].reduce((sum, times) => sum + times);
   const actions = Array.from(more, ([action, times]) => `${times} × ${action} a destination`).join(', ');
-  const rest = incomplete === 0 ? '' : ` ${incomplete} of them failed, or were still going on.`;
+  const rest = incomplete === 0 ? '' : ` ${incomplete} of them failed, or were still running.`;
   return `${countOf(count, 'more change')} by the tenant ${quoted(tenant)} within a minute, without a line for each: ${actions}.${rest}`;
 }

@@ -90,7 +90,7 @@ export class Authorizer {
     if (!this.log.hasRoomFor(1)) return;
     this.log.warn(
       `\`${this.option}\` ${what}, so the request was answered 500. Return \`undefined\` for ` +
-        'somebody who is not known.',
+        'an unknown sender.',
     );
   }
 }

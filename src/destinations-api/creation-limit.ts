@@ -50,7 +50,7 @@ export class CreationLimit {
     return new RequestRefusal(
       429,
       'RATE_LIMITED',
-      `You have added ${this.most} destinations within a day, and may add no more until it is over.`,
+      `You have added ${this.most} destinations within a day: you can add more once that day is over.`,
       wait,
     );
   }

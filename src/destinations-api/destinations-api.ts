@@ -133,7 +133,7 @@ export class DestinationsApi {
     audit.late(operation, request, patience);
     work.catch((error: unknown) => {
       if (error === request.signal.reason) return;
-      logger.error(`A request that went on after its answer has failed: ${thrownAt(error)}`);
+      logger.error(`A request failed after it had been answered: ${thrownAt(error)}`);
     });
     if (mayGoOn(route)) return runningAnswer();
     throw queueUnavailable(route.method !== 'GET');
@@ -155,7 +155,7 @@ export class DestinationsApi {
 
 function wrongMethod(methods: readonly string[]): HttpAnswer {
   const allow = methods.join(', ');
-  const refusal = new RequestRefusal(405, 'METHOD_NOT_ALLOWED', `This path takes ${allow}.`);
+  const refusal = new RequestRefusal(405, 'METHOD_NOT_ALLOWED', `This path supports only ${allow}.`);
   return refusedAnswer(refusal, { allow });
 }
 

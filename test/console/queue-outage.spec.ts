@@ -8,7 +8,7 @@ import { Visitor } from './visitor.js';
 
 const TIMEOUT = 120_000;
 const AWAY = 'The database of the queue does not answer.';
-const MAY_BE_MADE = 'A change that was asked for may be made later, or not at all.';
+const MAY_BE_MADE = 'The requested change may still be made later, or not at all.';
 
 describeWith('chromium', Browser.binary !== undefined, 'a destination on the console', () => {
   describeServers('while the queue is away', (backend) => {

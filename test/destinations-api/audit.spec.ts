@@ -168,7 +168,7 @@ describe('the audit log of the destinations', () => {
       expect(lines.slice(60)).toEqual([
         'Audit: 946 more changes by the tenant "acme" within a minute, without a line for each: ' +
           '940 × changed a destination, 5 × rotated the secret of a destination, 1 × replayed failed messages of a destination. ' +
-          '6 of them failed, or were still going on.',
+          '6 of them failed, or were still running.',
       ]);
       change(60);
       await clock.pass(60_000);
@@ -199,7 +199,7 @@ describe('the audit log of the destinations', () => {
       body: { error: { code: 'QUEUE_UNAVAILABLE' } },
     });
     const failed = (code: string): string =>
-      `It failed (${code}), and may have been done all the same, or in part.`;
+      `It failed (${code}), but may have been done completely or in part.`;
     expect(auditOf(api).slice(1)).toEqual([
       `log: Audit: the tenant "acme" disabled the destination "${id}". ${failed('INTERNAL_ERROR')}`,
       `log: Audit: the tenant "acme" replayed failed messages of the destination "${id}". ${failed('QUEUE_UNAVAILABLE')}`,
@@ -236,11 +236,11 @@ describe('the audit log of the destinations', () => {
     await jest.advanceTimersByTimeAsync(seconds * 1_000);
     expect(await asked).toMatchObject(answer);
     jest.useRealTimers();
-    const line = `log: Audit: the tenant "acme" ${did(id)}. It was still going on after ${seconds} seconds.`;
+    const line = `log: Audit: the tenant "acme" ${did(id)}. It was still running after ${seconds} seconds.`;
     expect(auditOf(api).slice(before)).toEqual([line]);
 
     work.fail();
-    expect(await log.line(/^error: /)).toMatch(/that went on after its answer has failed: Error at /);
+    expect(await log.line(/^error: /)).toMatch(/A request failed after it had been answered: Error at /);
     expect(auditOf(api).slice(before)).toEqual([line]);
     expect(log.analytics.join('\n')).not.toContain('teehee');
   });

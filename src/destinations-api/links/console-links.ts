@@ -34,7 +34,7 @@ export class ConsoleLinks {
     if (!(expiresIn > 0 && expiresIn <= MAX_LINK_TIME)) {
       throw new InvalidConsoleLinkError(
         'expiresIn',
-        `milliseconds, at most ${MAX_LINK_TIME}`,
+        `a number of milliseconds, at most ${MAX_LINK_TIME}`,
         describe(expiresIn),
       );
     }
@@ -71,5 +71,9 @@ function nameOf({ tenant, issuedAt, expiresAt }: LinkClaims): string {
 }
 
 function ended(): RequestRefusal {
-  return new RequestRefusal(401, 'LINK_ENDED', 'This link has ended: open it again from where you found it.');
+  return new RequestRefusal(
+    401,
+    'LINK_ENDED',
+    'This link is no longer valid: get a new one from the page where you found it.',
+  );
 }

@@ -14,10 +14,10 @@ const ERRORS: Readonly<Record<number, string>> = {
   413: 'The body is too large.',
   415: 'The header `content-type: application/json` is missing.',
   422: 'Fields are wrong; `problems` lists them.',
-  429: 'Too many requests come from the sender, or too many of this kind are being answered.',
-  500: 'An error on the side of the application.',
+  429: 'The sender sends too many requests, or too many of this kind are in progress.',
+  500: 'An error in the application.',
   501: 'The application has turned this off: its store can only be read, or it keeps no history.',
-  503: 'The database cannot be reached, or a key is missing. Ask again later.',
+  503: 'The database cannot be reached, or a key is missing. Send the request again later.',
 };
 const ALWAYS = [401, 429, 500, 503];
 const WITH_BODY = [400, 408, 413, 415];
@@ -35,7 +35,7 @@ export function openApiDocument(path: string): object {
       title: 'Destinations',
       version: LIBRARY.version,
       description:
-        'The webhooks of whoever sends the request, which the application knows by its cookie or header.',
+        'The webhooks of the sender, whom the application identifies by a cookie or header of the request.',
     },
     paths,
     components: { schemas: SCHEMAS },
@@ -67,7 +67,7 @@ function operation(route: ApiRoute, doc: OperationDoc): object {
     responses: {
       [status]: { description: 'Done.', ...(answer !== undefined && content(answer)) },
       ...(mayGoOn(route) && {
-        202: { description: 'It takes long, and goes on.', ...content('Running') },
+        202: { description: 'The work takes long, and continues.', ...content('Running') },
       }),
       ...Object.fromEntries(
         [...new Set(statuses)].map((one) => [one, { description: ERRORS[one], ...content('Error') }]),

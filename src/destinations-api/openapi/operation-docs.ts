@@ -21,7 +21,7 @@ export const OPERATION_DOCS: Readonly<Record<OperationName, OperationDoc>> = {
     summary: 'A page of the destinations, in the order in which they were created.',
     query: {
       tenant: text('For the operator: only the destinations of this tenant.'),
-      cursor: text('The `cursor` of the page before.'),
+      cursor: text('The `cursor` of the previous page.'),
       limit: { ...integer(), minimum: 1, maximum: 1_000, default: 100 },
     },
     status: 200,
@@ -29,7 +29,7 @@ export const OPERATION_DOCS: Readonly<Record<OperationName, OperationDoc>> = {
     errors: [422, 501],
   },
   create: {
-    summary: 'Adds a destination. Without a secret one is made, which only this answer shows.',
+    summary: 'Adds a destination. Without a secret, one is created, which only this answer shows.',
     body: 'NewDestination',
     status: 201,
     answer: 'CreatedDestination',
@@ -37,32 +37,32 @@ export const OPERATION_DOCS: Readonly<Record<OperationName, OperationDoc>> = {
   },
   get: { summary: 'A destination.', status: 200, answer: 'Destination' },
   update: {
-    summary: 'Changes some fields. What waits is delivered as the destination is from now on.',
+    summary: 'Changes some fields. Waiting messages are delivered with the new fields.',
     body: 'DestinationUpdate',
     status: 200,
     answer: 'Destination',
     errors: [409, 422, 501],
   },
   remove: {
-    summary: 'Deletes a destination. What waits for it is dropped.',
+    summary: 'Deletes a destination. Waiting messages are dropped.',
     status: 204,
     errors: [409, 501],
   },
   enable: {
-    summary: 'Enables a destination, and delivers what was kept for it.',
+    summary: 'Enables a destination, and delivers the messages that were kept for it.',
     status: 200,
     answer: 'Destination',
     errors: [409, 422, 501],
   },
   disable: {
-    summary: 'Disables a destination. What waits for it is kept.',
+    summary: 'Disables a destination. Waiting messages are kept.',
     body: { type: 'object', properties: { reason: text('Shown as `disabledReason`.') } },
     status: 200,
     answer: 'Destination',
     errors: [409, 422, 501],
   },
   rotateSecret: {
-    summary: 'Makes a new secret of Standard Webhooks. For the overlap the old one signs as well.',
+    summary: 'Creates a new Standard Webhooks secret. During the overlap, the old one signs as well.',
     body: {
       type: 'object',
       properties: { overlap: { ...integer('In milliseconds.'), minimum: 0, default: 86_400_000 } },
@@ -87,8 +87,8 @@ export const OPERATION_DOCS: Readonly<Record<OperationName, OperationDoc>> = {
   stats: {
     summary: 'What happened in each hour of the last seven days, the oldest first.',
     query: {
-      from: time('In the first hour; default: seven days ago'),
-      to: time('In the last hour; default: now'),
+      from: time('A time in the first hour; default: seven days ago'),
+      to: time('A time in the last hour; default: now'),
     },
     status: 200,
     answer: 'HourStats',
@@ -98,13 +98,13 @@ export const OPERATION_DOCS: Readonly<Record<OperationName, OperationDoc>> = {
     summary: 'The messages that failed for good and are kept, the latest first.',
     query: {
       ...filterProperties(),
-      start: { ...integer('The position of the first one.'), minimum: 0, default: 0 },
+      start: { ...integer('The position of the first message.'), minimum: 0, default: 0 },
       limit: { ...integer(), minimum: 1, maximum: 100, default: 20 },
       waiting: {
         type: 'boolean',
         default: true,
         description:
-          'False leaves out messages whose batch is still retried for others, and so reads nothing that waits.',
+          'False leaves out messages whose batch is still retried for others, so waiting jobs are not read.',
       },
     },
     status: 200,
@@ -113,8 +113,8 @@ export const OPERATION_DOCS: Readonly<Record<OperationName, OperationDoc>> = {
   },
   countFailed: {
     summary:
-      'How many messages that failed for good match. A replay with the same conditions leaves some of them ' +
-      'alone: all of them while the destination is disabled.',
+      'How many messages that failed for good match. A replay with the same conditions may skip some of them, and ' +
+      'skips all while the destination is disabled.',
     query: filterProperties(),
     status: 200,
     answer: 'FailedCount',
@@ -131,8 +131,8 @@ export const OPERATION_DOCS: Readonly<Record<OperationName, OperationDoc>> = {
   },
   replay: {
     summary:
-      'Delivers messages again that failed for good: all of them, those that match, or those that are named. None ' +
-      'while the destination is disabled.',
+      'Delivers messages again that failed for good: all of them, those that match, or those with the given ids. ' +
+      'Delivers none while the destination is disabled.',
     body: 'FailedFilter',
     status: 200,
     answer: 'Replayed',

@@ -24,8 +24,8 @@ const MESSAGE_TYPE: Schema = { type: 'string', enum: MESSAGE_TYPES };
 const COMMON: Record<string, Schema> = {
   name: text(),
   description: text(),
-  events: list(text(), 'Names of `track` events, or their beginnings with a trailing `*`. Default: all.'),
-  types: list(MESSAGE_TYPE, 'Types of calls. Default: `track` with `events`, else all.'),
+  events: list(text(), 'Names of `track` events, or prefixes of names with a trailing `*`. Default: all.'),
+  types: list(MESSAGE_TYPE, 'Types of calls. Default: `track` if `events` is given, otherwise all.'),
   sources: list(text(), 'Names of sources that are not bound to another tenant, at least one. Default: all.'),
   timeout: integer('Milliseconds for a request and its answer. Default: 5000.'),
   retryWindow: integer('Milliseconds during which a message is retried. Default: 14400000 (4 hours).'),
@@ -33,8 +33,8 @@ const COMMON: Record<string, Schema> = {
     { anyOf: [integer(), { const: '5xx' }] },
     'Statuses after which a message is retried. Default: 5xx, 408, 425, 429.',
   ),
-  rateLimit: { type: 'number', description: 'Requests a second, over all processes. Default: no limit.' },
-  metadata: { type: 'object', description: 'Data of the application’s own.' },
+  rateLimit: { type: 'number', description: 'Requests per second, over all processes. Default: no limit.' },
+  metadata: { type: 'object', description: 'Data for your own use.' },
 };
 
 const URLS: Schema = { ...list(text()), minItems: 1, maxItems: 5 };
@@ -49,14 +49,14 @@ const SECRETS: Record<string, Schema> = {
   sharedSecret: text('Signs every request with `X-Signature`.'),
   standardWebhooks: {
     ...object({ secret: { anyOf: [text(), list(text())] } }),
-    description: 'Signs every request by Standard Webhooks.',
+    description: 'Signs every request according to Standard Webhooks.',
   },
 };
 
 const DESTINATION: Record<string, Schema> = {
   id: text(),
-  tenant: text('Whose messages it gets. Absent: those of all.'),
-  urls: list(text(), 'Of one that is configured in code only the origins.'),
+  tenant: text('Tenant whose messages it gets. Absent: all messages.'),
+  urls: list(text(), 'Only the origins, if the destination is configured in code.'),
   ...COMMON,
   headers: list(text(), 'Names of the static headers. Absent if the secrets cannot be decrypted.'),
   signatures: list({ type: 'string', enum: ['X-Signature', 'webhook-signature'] }),
@@ -69,7 +69,7 @@ const DESTINATION: Record<string, Schema> = {
 };
 const OPTIONAL = ['tenant', ...Object.keys(COMMON), 'headers', 'signatures', 'disabledReason'];
 
-const SECRET = text('The secret of Standard Webhooks, shown only now.');
+const SECRET = text('The Standard Webhooks secret, shown only now.');
 
 const OUTCOME: Record<string, Schema> = {
   url: text('A hash of the URL.'),
@@ -105,16 +105,16 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     {
       destinations: list(
         ref('Destination'),
-        'For the operator, the first page begins with those that are configured in code, beside `limit`.',
+        'For the operator, the first page begins with the destinations configured in code, which do not count towards `limit`.',
       ),
-      cursor: text('Where the next page begins. Absent after the last.'),
+      cursor: text('Where the next page begins. Absent on the last page.'),
     },
     ['cursor'],
   ),
   NewDestination: object(
     {
       urls: URLS,
-      tenant: text('The operator may give it. A tenant’s destinations are always their own.'),
+      tenant: text('Only the operator can choose it. The destinations of a tenant are always their own.'),
       ...COMMON,
       ...SECRETS,
       enabled: { type: 'boolean', default: true },
@@ -132,7 +132,7 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
       },
       ['version', 'urls', ...Object.keys(COMMON), ...Object.keys(SECRETS)],
     ),
-    description: 'The fields to change; `null` gives a field its default.',
+    description: 'The fields to change; `null` resets a field to its default.',
   },
   Secret: object({ secret: SECRET }),
   TestResults: object({
@@ -167,8 +167,8 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
       object(
         {
           hour: time('When the hour began'),
-          delivered: integer('Messages that a URL took.'),
-          retried: integer('How often a message was put back to be tried again.'),
+          delivered: integer('Messages that a URL accepted.'),
+          retried: integer('How often a message was put back to be retried.'),
           failed: integer('Messages that failed for good.'),
           durations: { ...PERCENTILES, description: 'How long the attempts took, in milliseconds.' },
         },
@@ -199,7 +199,7 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     ),
   }),
   FailedFilter: object(filterProperties(), Object.keys(filterProperties())),
-  FailedCount: object({ count: integer('How many messages match, also those that a replay leaves alone.') }),
+  FailedCount: object({ count: integer('How many messages match, including those that a replay skips.') }),
   ExplainedRequests: object({
     requests: list(
       object({
@@ -214,7 +214,7 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
   Replayed: object(
     {
       replayed: integer('How many messages are delivered again.'),
-      reason: text('`DESTINATION_DISABLED`: there are none, since it has to be enabled first.'),
+      reason: text('`DESTINATION_DISABLED`: none are, since the destination has to be enabled first.'),
     },
     ['reason'],
   ),
@@ -225,7 +225,7 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
         code: text('Stable; the message may change.'),
         message: text(),
         problems: list(
-          object({ path: text('Which field.'), expected: text(), given: text() }),
+          object({ path: text('The field.'), expected: text(), given: text() }),
           'Everything that is wrong with the fields.',
         ),
       },
