@@ -41,8 +41,8 @@ export function createDeadDestinations(
       const { type, destination, reason } = event;
       const [what, waiting] =
         type === 'disabled'
-          ? ['was disabled', 'What waits is kept, and delivered once it is enabled.']
-          : ['will be disabled soon', 'What waits then is kept.'];
+          ? ['was disabled', 'Waiting messages are kept, and delivered once it is enabled.']
+          : ['will be disabled soon', 'Messages that wait at that time are kept.'];
       lines.writeEach('warn', type, `The destination "${destination}" ${what}: ${reason}. ${waiting}`);
       endpoints.emit(event);
     },

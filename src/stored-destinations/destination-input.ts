@@ -26,7 +26,7 @@ import type {
 /** Who asks. Somebody who has not signed in must not become the operator. */
 const SCOPE: OptionRules<DestinationScope> = {
   tenant: {
-    expected: 'the tenant that asks; leave it out where the application itself asks',
+    expected: 'the tenant that makes the call; leave it out if the application itself makes it',
     accepts: TEXT.accepts,
     presence: 'meant',
   },
@@ -53,7 +53,7 @@ const SECRETS: readonly string[] = ['headers', 'sharedSecret', 'standardWebhooks
 /** Fields that every destination shows but no update takes, with what to do instead. */
 const NOT_UPDATED = {
   tenant: 'no value: the tenant of a destination never changes',
-  enabled: 'no value: to enable and to disable it are calls of their own',
+  enabled: 'no value: call `enable` or `disable` instead',
 };
 
 /** What an update changes, after all fields were checked together. */

@@ -53,8 +53,8 @@ export async function openDestinations(
     onLost: (count) => {
       const changes = count === 1 ? 'a change' : `${count} changes`;
       logger.warn(
-        `The queue's database is away, so the other processes have not heard of ${changes} of destinations. ` +
-          'Call `DestinationsService.changed` for their tenants when it is back.',
+        `The queue's database cannot be reached, so the other processes were not told of ${changes} of destinations. ` +
+          'Call `DestinationsService.changed` for their tenants once it is back.',
       );
     },
   });

@@ -25,7 +25,8 @@ export function rotated(
 ): DestinationSecrets {
   const { standardWebhooks, retiring = [] } = secrets;
   if (standardWebhooks === undefined) {
-    const expected = 'a secret to rotate: `X-Signature` has room for one signature, so update `sharedSecret`';
+    const expected =
+      'a secret to rotate: `X-Signature` can hold only one signature, so update `sharedSecret` instead';
     throw problem('standardWebhooks', expected, 'undefined');
   }
   const before = [standardWebhooks.secret].flat().map((one) => ({ secret: one, until: now + overlap }));

@@ -90,12 +90,12 @@ function createKept(failed: FailedMessages, parts: Parts): KeptMessages {
     },
     onSkipped: (destinations) => {
       logger().warn(
-        `Messages that were kept for ${namesOf(destinations)} while disabled may still be kept, since it cannot be ` +
-          'looked up now. It is looked for again until it can be.',
+        `Messages that were kept for ${namesOf(destinations)} while disabled may still be kept, since a look-up ` +
+          'failed. The look-up is repeated until it succeeds.',
       );
     },
     onLost: (destinations) => {
-      warn(destinations, 'the application has closed before it had looked for all of them');
+      warn(destinations, 'the application closed before all of them were looked up');
     },
   });
 }

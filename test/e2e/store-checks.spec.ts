@@ -67,7 +67,7 @@ describe('The checks of a store of your own', () => {
 
   it('fail for a store that breaks a rule, and name the rule', async () => {
     const printed = await check('Forgetful');
-    expect(printed).toMatch(/not ok \d+ - knows nothing of an id that it never had/);
+    expect(printed).toMatch(/not ok \d+ - does not find an id that it never had/);
     expect(results(printed, 'ok')).toBeGreaterThan(0);
   });
 

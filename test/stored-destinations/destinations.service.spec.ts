@@ -137,7 +137,7 @@ describe('the destinations service', () => {
       'leave the field out for a destination that gets the messages of all tenants, got undefined',
     );
     await expect(destinations.list({ tenant: undefined })).rejects.toThrow(
-      'the tenant that asks; leave it out where the application itself asks, got undefined',
+      'the tenant that makes the call; leave it out if the application itself makes it, got undefined',
     );
   });
 
@@ -196,7 +196,7 @@ describe('the destinations service', () => {
     const update = { name: 'two', enabled: false, tenant: null };
     expect(await problemsOf(destinations.update(id, update))).toEqual([
       '- `tenant`: expected no value: the tenant of a destination never changes, got undefined',
-      '- `enabled`: expected no value: to enable and to disable it are calls of their own, got false (boolean)',
+      '- `enabled`: expected no value: call `enable` or `disable` instead, got false (boolean)',
     ]);
   });
 

@@ -78,8 +78,7 @@ describeServers('destinations that another process changes', (backend) => {
       await app.close();
       return app;
     };
-    const lost =
-      /kept for the destination "dst_.*" while disabled may still be kept: the application has closed/;
+    const lost = /kept for the destination "dst_.*" while disabled may still be kept: the application closed/;
     const hurried = await enable(500);
     expect(await hurried.log.line(lost)).toContain("`deliveries.replay({ error: 'DESTINATION_DISABLED' })`");
     const patient = await enable(30_000);
@@ -224,7 +223,7 @@ describeServers('destinations that another process changes', (backend) => {
     await server.stop();
     await destinationsOf(app).changed('acme');
     await app.close();
-    expect(await app.log.line(/have not heard of a change of destinations/)).toContain(
+    expect(await app.log.line(/were not told of a change of destinations/)).toContain(
       '`DestinationsService.changed`',
     );
   });

@@ -52,7 +52,7 @@ const CHECKS: readonly DestinationStoreCheck[] = [
     },
   },
   {
-    name: 'keeps tenants apart, and those without one from all of them',
+    name: 'keeps tenants apart from each other, and destinations without a tenant from all of them',
     run: async (store) => {
       const own = { ...destination('own'), tenant: undefined };
       await filled(store, destination('a'), destination('b', { tenant: 'ACME' }), destination('c'), own);
@@ -66,7 +66,7 @@ const CHECKS: readonly DestinationStoreCheck[] = [
     },
   },
   {
-    name: 'knows nothing of an id that it never had',
+    name: 'does not find an id that it never had',
     run: async (store) => {
       equal(await store.findById('a'), undefined);
       equal(await store.remove('a'), false);
@@ -90,7 +90,7 @@ const CHECKS: readonly DestinationStoreCheck[] = [
     },
   },
   {
-    name: 'gives a tenant no more destinations than its limit, even when they come at once',
+    name: 'gives a tenant no more destinations than its limit, even if they are added at once',
     run: async (store) => {
       const results = await Promise.all(
         Array.from({ length: 10 }, (_, n) => store.insert(destination(`a${n}`), 3)),
@@ -124,7 +124,7 @@ const CHECKS: readonly DestinationStoreCheck[] = [
     },
   },
   {
-    name: 'keeps nothing of a field that is `undefined` in what replaces a destination',
+    name: 'drops a field that is `undefined` in the replacement of a destination',
     run: async (store) => {
       const all = destination('a', FIELDS);
       await filled(store, all);
@@ -135,7 +135,7 @@ const CHECKS: readonly DestinationStoreCheck[] = [
     },
   },
   {
-    name: 'lets one of several changes at the same time win',
+    name: 'lets exactly one of several concurrent changes win',
     run: async (store) => {
       await filled(store, destination('a'));
       const results = await Promise.all(
@@ -149,7 +149,7 @@ const CHECKS: readonly DestinationStoreCheck[] = [
     },
   },
   {
-    name: 'remembers that a destination was deleted, and changes it no more',
+    name: 'remembers that a destination was deleted, and no longer changes it',
     run: async (store) => {
       await filled(store, destination('a'), destination('b'));
       equal(await store.remove('a'), true);

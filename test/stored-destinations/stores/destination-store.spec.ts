@@ -67,7 +67,7 @@ describe('a destination store of the application that loses or keeps too much', 
 
   it('is detected if it leaves a field unchanged that a change resets', async () => {
     expect(await failedBy(() => new PatchingStore())).toEqual([
-      'keeps nothing of a field that is `undefined` in what replaces a destination',
+      'drops a field that is `undefined` in the replacement of a destination',
     ]);
   });
 });
