@@ -184,7 +184,7 @@ export class AnalyticsLifecycle
   private logKept(users: number): void {
     if (users === 0) return;
     this.logger.warn(
-      `The application has closed before the kept messages of ${countOf(users, 'deleted user')} could be removed from ` +
+      `The application closed before the kept messages of ${countOf(users, 'deleted user')} could be removed from ` +
         'the queue. Call `delete` for them again.',
     );
   }

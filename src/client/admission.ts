@@ -34,15 +34,14 @@ export const NO_REFUSALS: readonly Refusal[] = [];
 
 /** Log text that destinations at run time share, since those of many customers may be full at once. */
 const FULL_AT_RUN_TIME =
-  'as many messages wait for destinations that were added at run time as `destinations.backlogLimit` allows ' +
-  '(`endpoints$` reports each)';
+  'destinations added at run time have reached `destinations.backlogLimit` (`endpoints$` reports each)';
 
 /** Returns the refusal of a full destination. Tenants must not learn of the application's own destinations. */
 function backlogFull({ wasAddedAtRunTime = false }: SourceConnection, reason: string): Refusal {
   return {
     kind: 'backlog_full',
     reason,
-    forTenant: 'a destination takes no more: too many messages wait for it',
+    forTenant: 'a destination takes no more messages: too many wait for it',
     logged: wasAddedAtRunTime ? FULL_AT_RUN_TIME : undefined,
   };
 }

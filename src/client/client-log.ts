@@ -2,6 +2,7 @@ import { types } from 'node:util';
 import { describeKind } from '../messages/value-kind.js';
 import type { QueueHealth } from '../queue/queue-health.js';
 import { type Clock, SYSTEM_CLOCK, type Timer } from '../shared/clock.js';
+import { countOf } from '../shared/count-of.js';
 import { quoted } from '../shared/quoted.js';
 import type { ClientObserver } from './analytics-client.types.js';
 
@@ -78,8 +79,8 @@ export class ClientLog implements ClientObserver {
     if (this.hasWrongTenant) return;
     this.hasWrongTenant = true;
     this.logger.warn(
-      `Expected \`destinations.tenant\` to return a string, or undefined for nobody's event, got ${describeKind(returned)}` +
-        `${types.isPromise(returned) ? ': it must be synchronous' : ''}. No tenant gets the messages for which it does.`,
+      `Expected \`destinations.tenant\` to return a string, or undefined for an event without a tenant, got ${describeKind(returned)}` +
+        `${types.isPromise(returned) ? ': it must be synchronous' : ''}. Those messages go to no tenant.`,
     );
   }
 
@@ -97,7 +98,7 @@ export class ClientLog implements ClientObserver {
     this.keysLeft[origin]--;
     const hint = similar === undefined ? '' : ` Did you mean ${JSON.stringify(similar)}?`;
     this.logger.warn(
-      `The key ${text} in ${place} changes nothing, as no destination has that name or id.${hint}`,
+      `The key ${text} in ${place} has no effect, since no destination has that name or id.${hint}`,
     );
   }
 
@@ -115,6 +116,8 @@ export class ClientLog implements ClientObserver {
   }
 
   private logMore(reason: string, count: number): void {
-    this.logger.warn(`Messages are refused, ${count} more of them since the last line: ${reason}.`);
+    this.logger.warn(
+      `${countOf(count, 'more message')} ${count === 1 ? 'was' : 'were'} refused since the last line: ${reason}.`,
+    );
   }
 }

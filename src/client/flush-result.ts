@@ -38,5 +38,8 @@ export function timeoutOf(options: unknown): number | undefined {
   if (timeout === undefined) return undefined;
   if (typeof timeout === 'number' && timeout >= 0) return timeout;
   const got = typeof timeout === 'number' ? String(timeout) : describeKind(timeout);
-  throw new InvalidMessageError('timeout', `Expected \`timeout\` to be milliseconds, 0 or more, got ${got}`);
+  throw new InvalidMessageError(
+    'timeout',
+    `Expected \`timeout\` to be a number of milliseconds, 0 or more, got ${got}`,
+  );
 }

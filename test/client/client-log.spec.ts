@@ -27,10 +27,10 @@ describe('a reason for refusing messages', () => {
     expect(lines).toEqual([
       'Messages are refused: no room. `status()` counts them.',
       'Messages are refused: another reason. `status()` counts them.',
-      'Messages are refused, 599 more of them since the last line: no room.',
-      'Messages are refused, 59 more of them since the last line: another reason.',
-      'Messages are refused, 600 more of them since the last line: no room.',
-      'Messages are refused, 60 more of them since the last line: another reason.',
+      '599 more messages were refused since the last line: no room.',
+      '59 more messages were refused since the last line: another reason.',
+      '600 more messages were refused since the last line: no room.',
+      '60 more messages were refused since the last line: another reason.',
     ]);
     await clock.pass(3 * MINUTE);
     expect(clock.pending).toBe(0);
@@ -46,7 +46,7 @@ describe('a reason for refusing messages', () => {
     expect(clock.holding).toBe(0);
     await clock.pass(10);
     log.onClosed();
-    expect(lines.slice(1)).toEqual(['Messages are refused, 1 more of them since the last line: no room.']);
+    expect(lines.slice(1)).toEqual(['1 more message was refused since the last line: no room.']);
     expect(clock.pending).toBe(0);
   });
 });
@@ -68,7 +68,7 @@ describe('a key that names no destination', () => {
     }
     expect(await app.analytics.flush()).toEqual({ queued: 9, refused: 0, pending: 0 });
     const line = (key: string, hint = ''): string =>
-      `warn: The key "${key}" in \`integrations\` changes nothing, as no destination has that name or id.${hint}`;
+      `warn: The key "${key}" in \`integrations\` has no effect, since no destination has that name or id.${hint}`;
     expect(app.log.analytics).toEqual([
       line('all', ' Did you mean "All"?'),
       line('webhooks', ' Did you mean "Webhooks"?'),
@@ -103,7 +103,7 @@ describe('a key that names no destination', () => {
       webhooks: [webhooksTo(await stage.receiver(), { id: 'cust-1' })],
     });
     expect(app.log.analytics).toEqual([
-      'warn: The key "webhooks" in the `schema` of the source "web" changes nothing, as no destination has that ' +
+      'warn: The key "webhooks" in the `schema` of the source "web" has no effect, since no destination has that ' +
         'name or id. Did you mean "Webhooks"?',
     ]);
   });

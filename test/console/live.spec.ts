@@ -212,7 +212,7 @@ describe.each(PLATFORMS)('what the console shows live on %s', (platform) => {
     ]);
     expect(await reasons(tenant)).toEqual([
       undefined,
-      'a destination takes no more: too many messages wait for it',
+      'a destination takes no more messages: too many wait for it',
       '`beforeSend` threw',
       CHECKED,
       'it threw',

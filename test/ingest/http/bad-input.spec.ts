@@ -216,7 +216,7 @@ describe.each(PLATFORMS)('the tracking API on %s, given bad input', (platform) =
     });
     server.analytics.track({ userId: 'u1', event: 'Opened', integrations: { webhooks: false } });
     await receiver.received(2);
-    const lines = server.log.analytics.filter((line) => line.includes('`integrations` changes nothing'));
+    const lines = server.log.analytics.filter((line) => line.includes('`integrations` has no effect'));
     expect(lines).toHaveLength(6);
     expect(lines.at(-1)).toContain('The key "webhooks" in');
   });

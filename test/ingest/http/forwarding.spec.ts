@@ -144,7 +144,7 @@ describe('forwarding to an `endpoint`', () => {
     'sends a whole batch again for which the API has no room, even if the answer cannot list all messages',
     async () => {
       const ids = Array.from({ length: 40 }, (_, n) => `m${n}`);
-      const message = 'The message was refused: a destination takes no more: too many messages wait for it.';
+      const message = 'The message was refused: a destination takes no more messages: too many wait for it.';
       const { status, body } = acceptedAnswer(
         ids.map((_, index) => ({ index, code: 'MESSAGE_REFUSED', message })),
       );
