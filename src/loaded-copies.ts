@@ -42,7 +42,7 @@ export function registerCopy(services: Services): void {
   loaded.isTold = true;
   process.emitWarning(
     'nestjs-analytics was loaded a second time, as ES modules and as CommonJS or in two versions, after ' +
-      'AnalyticsModule was set up. What asks for a service of the second one is not given any. Load both before ' +
+      'AnalyticsModule was set up. Services of the second copy cannot be injected. Load both before ' +
       'AnalyticsModule.forRoot is called, or only one of them.',
     { code: 'NESTJS_ANALYTICS_LOADED_TWICE' },
   );

@@ -90,7 +90,7 @@ function copyAsJson(value: JsonObject, field: string): unknown {
   } catch (cause) {
     throw new InvalidMessageError(
       field,
-      `Expected \`${field}\` to be serialisable, its \`toJSON\` or a getter in it threw: see the cause`,
+      `Expected \`${field}\` to be serialisable, but its \`toJSON\` or a getter in it threw: see the cause`,
       { cause },
     );
   }

@@ -58,7 +58,7 @@ export function stringify(body: JsonObject): string {
 
 /** Returns the error for a field that cannot be serialised, or not even read. @param cause what was thrown */
 export function unserializable(field: string, cause: unknown): InvalidMessageError {
-  const text = `Expected \`${field}\` to be serialisable, ${reasonOf(cause)}`;
+  const text = `Expected \`${field}\` to be serialisable, but ${reasonOf(cause)}`;
   return new InvalidMessageError(field, text, { cause });
 }
 

@@ -57,7 +57,7 @@ export class UnknownFields {
     this.warned.add(key);
     const field = JSON.stringify(name.slice(0, MAX_NAME_LENGTH));
     this.warn(
-      `\`${type}()\` was given the field ${field}, which it does not have and does not send. ${hintFor(type, name)}`,
+      `\`${type}()\` was given the field ${field}, which is not one of its fields and is not sent. ${hintFor(type, name)}`,
     );
   }
 }
@@ -67,7 +67,7 @@ function hintFor(type: MessageType, name: string): string {
   const similar = closestName(name, names);
   if (similar !== undefined) return `Did you mean \`${similar}\`?`;
   const place = ['properties', 'traits', 'context'].find((part) => names.includes(part));
-  if (place === undefined) return `It takes ${listOf(names)}.`;
+  if (place === undefined) return `Its fields are ${listOf(names)}.`;
   const owners = [...NAMES.keys()].filter((owner) => NAMES.get(owner)?.has(name) === true);
   const belongs = owners.length === 0 ? '' : `It belongs to ${listOf(owners.map((owner) => `${owner}()`))}. `;
   return `${belongs}Put it into \`${place}\`, or leave it out.`;

@@ -70,7 +70,7 @@ export function standardKeys(secrets: unknown): HmacKey[] {
   const given: unknown[] = [secrets].flat();
   const keys = given.flatMap((secret) => (typeof secret === 'string' ? (standardKey(secret) ?? []) : []));
   if (keys.length > 0 && keys.length === given.length) return keys;
-  throw new InvalidSecretError('standardWebhooks.secret', `${STANDARD_SECRET}, or an array of such`);
+  throw new InvalidSecretError('standardWebhooks.secret', `${STANDARD_SECRET}, or an array of them`);
 }
 
 /** Returns headers as pairs, which the headers of `fetch` are already. */

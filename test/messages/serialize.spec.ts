@@ -128,7 +128,7 @@ describe('serialize', () => {
         expect(errorOf(() => serialize({ type: 'track', properties }))).toMatchObject({
           code: 'INVALID_MESSAGE',
           field: 'properties',
-          message: `Expected \`properties\` to be serialisable, it holds ${kind}, which JSON cannot hold: send what you need of it as text, numbers or plain objects`,
+          message: `Expected \`properties\` to be serialisable, but it holds ${kind}, which JSON cannot hold: send what you need of it as text, numbers or plain objects`,
         });
       }
     });

@@ -28,8 +28,8 @@ describe('UnknownFields', () => {
       unknownFields.look('page', { userId: 'u', propertys: { a: 1 } });
     }
     expect(lines).toEqual([
-      '`track()` was given the field "propertys", which it does not have and does not send. Did you mean `properties`?',
-      '`page()` was given the field "propertys", which it does not have and does not send. Did you mean `properties`?',
+      '`track()` was given the field "propertys", which is not one of its fields and is not sent. Did you mean `properties`?',
+      '`page()` was given the field "propertys", which is not one of its fields and is not sent. Did you mean `properties`?',
     ]);
   });
 
@@ -41,12 +41,12 @@ describe('UnknownFields', () => {
       'traits',
       'It belongs to `identify()`, `page()`, `group()`. Put it into `context`, or leave it out.',
     ],
-    ['delete', 'context', 'It takes `userId`, `sources`, `integrations`, `timestamp`.'],
+    ['delete', 'context', 'Its fields are `userId`, `sources`, `integrations`, `timestamp`.'],
   ] as const)('says where a field belongs that %s() does not have: %s', (type, name, hint) => {
     const { unknownFields, lines } = watch();
     unknownFields.look(type, { userId: 'u', [name]: { secret: 'ada' } });
     expect(lines).toEqual([expect.stringContaining(`"${name}"`)]);
-    expect(lines[0]).toMatch(new RegExp(`does not send\\. ${hint.replace(/[()]/g, '\\$&')}`));
+    expect(lines[0]).toMatch(new RegExp(`is not sent\\. ${hint.replace(/[()]/g, '\\$&')}`));
     expect(lines[0]).not.toContain('ada');
   });
 

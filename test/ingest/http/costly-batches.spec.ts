@@ -39,7 +39,7 @@ describe.each(PLATFORMS)('the tracking API on %s, given costly batches', (platfo
         status: 400,
         body: {
           code: 'INVALID_BODY',
-          message: `Expected \`${field}\` to be serialisable, it is nested too deeply: send less of it.`,
+          message: `Expected \`${field}\` to be serialisable, but it is nested too deeply: send less of it.`,
         },
       });
       expect(receiver.requests).toEqual([]);

@@ -129,7 +129,7 @@ describe.each(['warn', 'drop', 'throw'] as const)('the tracking API with onViola
           {
             index: 1,
             code: 'INVALID_MESSAGE',
-            message: 'Expected `properties` to be serialisable, it is nested too deeply: send less of it',
+            message: 'Expected `properties` to be serialisable, but it is nested too deeply: send less of it',
           },
         ],
       },
