@@ -118,7 +118,7 @@ describeWith('chromium', Browser.binary !== undefined, 'every page of the consol
       await check('destination in use');
 
       await visitor.showTo('nobody-yet', '/analytics');
-      await visitor.sees('There are none yet');
+      await visitor.sees('There are no destinations yet');
       await check('empty list of a tenant');
       await visitor.showTo('', lively.linkFor('acme'));
       await visitor.sees('Acme, the warehouse');

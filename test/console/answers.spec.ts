@@ -65,7 +65,9 @@ describeWith('chromium', Browser.binary !== undefined, 'the console behind a pro
     const running = { status: 202, contentType: 'application/json', body: '{"running":true}' };
     await between('/replay', answerWith(running));
     await visitor.click('Replay all that match');
-    await visitor.reads('The replay takes long, and goes on by itself. Refresh to see what is left.');
+    await visitor.reads(
+      'The replay takes long, and continues by itself. Refresh to see which messages are left.',
+    );
   });
 
   it("says that an answer is not the application's", async () => {
@@ -75,7 +77,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the console behind a pro
       answerWith({ status: 502, contentType: 'text/html', body: '<h1>Bad Gateway' }),
     );
     await visitor.goTo('#/destinations');
-    await visitor.reads("The answer (status 502) is not the application's");
+    await visitor.reads('The answer (status 502) did not come from the application');
     intercept = undefined;
     await visitor.click('Try again');
     await visitor.reads('Search');
@@ -115,7 +117,12 @@ describeWith('chromium', Browser.binary !== undefined, 'the console behind a pro
 
   it.each([
     { part: 'its request', path: '/explain', again: 'Load its request again', left: ['127.0.0.1', '400'] },
-    { part: 'what failed', path: '/failed', again: 'Load what failed again', left: ['127.0.0.1', 'POST'] },
+    {
+      part: 'what failed',
+      path: '/failed',
+      again: 'Load the failed message again',
+      left: ['127.0.0.1', 'POST'],
+    },
   ])('shows the rest of a message while $part cannot be loaded', async ({ path, again, left }) => {
     const { visitor } = visit;
     const id = await addDestination();
@@ -131,8 +138,8 @@ describeWith('chromium', Browser.binary !== undefined, 'the console behind a pro
     await visitor.goTo(`#/destinations/${id}/messages/${messageId}`);
     await visitor.reads(error.message);
     for (const text of left) await visitor.reads(text);
-    expect(await visitor.text()).not.toContain('is code of the application');
-    expect(await visitor.text()).not.toContain('while a message is kept as failed');
+    expect(await visitor.text()).not.toContain('is code in the application');
+    expect(await visitor.text()).not.toContain('while the message is kept as failed');
     intercept = undefined;
     await visitor.click(again);
     await visitor.reads('The same with curl');
@@ -173,7 +180,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the console behind a pro
       }`);
     await between('/test', () => undefined);
     await visitor.click('Send a test event');
-    await visitor.reads('It may have done what you asked for all the same');
+    await visitor.reads('Your request may have been carried out anyway');
     // The result of the first test event is gone.
     expect(await visitor.text()).not.toContain('200 from');
     await page.evaluate('AbortSignal.timeout = inRealTime');
@@ -217,7 +224,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the console behind a pro
     await page.keyboard.type('s of the north');
     expect(await name()).toBe('Depot');
     await request.abort();
-    await visitor.reads('It may have done what you asked for all the same');
+    await visitor.reads('Your request may have been carried out anyway');
     await page.keyboard.type('s');
     expect(await name()).toBe('Depots');
     const again = once(held, 'saved');

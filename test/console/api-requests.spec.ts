@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { ApiRequests } from '../../src/console/page/api-requests.js';
 
 const TRY_AGAIN = 'Try again in a moment';
-const MAY_HAVE_DONE = 'It may have done what you asked for all the same';
+const MAY_HAVE_DONE = 'Your request may have been carried out anyway';
 
 /** Answers that take the place of the application's answer. */
 const ANSWERS: Readonly<Record<string, RequestListener>> = {

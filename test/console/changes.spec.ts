@@ -268,7 +268,7 @@ describeWith('chromium', Browser.binary !== undefined, 'a page of the console th
     await visitor.reads('1 failed');
     hookStatus = 200;
     await server.app.get(DeliveriesService).replay({ destination: id });
-    await visitor.reads('Nothing that matches has failed for good.');
+    await visitor.reads('No matching message has failed for good.');
   });
 
   it('listens for changes only while it can be seen', async () => {

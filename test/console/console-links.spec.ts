@@ -216,7 +216,7 @@ describeWith('chromium', Browser.binary !== undefined, 'a link to the console in
         return text === '' || text.includes('Loading') ? undefined : text;
       });
     };
-    expect(await textIn(origins.named)).toContain('There are none yet. Add one');
+    expect(await textIn(origins.named)).toContain('There are no destinations yet. Add one');
     expect(await textIn(origins.unnamed)).toContain('refused to connect');
   });
 
@@ -236,7 +236,7 @@ describeWith('chromium', Browser.binary !== undefined, 'a link to the console in
     await frame.evaluate(`location.hash = '#/destinations/${id}'`);
     await frame.locator('::-p-aria(Rotate the secret)').click();
     await frame.locator('::-p-text(This is the signing secret.)').wait();
-    expect(visitor.questions).toEqual(['Make a new secret? The old one signs as well for one day.']);
+    expect(visitor.questions).toEqual(['Create a new secret? The old one signs as well for one day.']);
   });
 
   it('tells a tab that was opened from its own tab how to go on', async () => {

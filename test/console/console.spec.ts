@@ -243,7 +243,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the console in a browser
     const { visitor } = visit;
     const { server, receiver } = visit.app;
     const destinations = server.app.get(DestinationsService);
-    await visitor.sees('There are none yet');
+    await visitor.sees('There are no destinations yet');
     await visitor.click('Add a destination');
     await visitor.fill('URLs', 'acme.example');
     await visitor.click('Add');
@@ -290,7 +290,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the console in a browser
     const filter = visitor.page.locator('.filters input');
     await filter.fill('503');
     await visitor.page.keyboard.press('Enter');
-    await visitor.reads('Nothing that matches has failed for good');
+    await visitor.reads('No matching message has failed for good');
     await filter.fill('400');
     await visitor.page.keyboard.press('Enter');
     await visitor.reads('400 track');
@@ -330,7 +330,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the console in a browser
     expect(visitor.complaints.filter((text) => !/status of (422|501)/.test(text))).toEqual([]);
     await visitor.page.goto(`${server.url}/analytics#/destinations/${id}`);
     await visitor.click('Delete');
-    await visitor.sees('There are none yet');
+    await visitor.sees('There are no destinations yet');
   });
 
   it('shows the operator the overview first', async () => {
@@ -349,7 +349,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the console in a browser
     await visitor.click('Destinations');
     await visitor.sees('Of another');
     await visitor.click('https://code.example');
-    await visitor.reads('It is configured in the code of the application');
+    await visitor.reads("This destination is configured in the application's code");
     const configured = await visitor.text();
     for (const part of ['Edit', 'Enable', 'Rotate', 'secret-path', 'Created']) {
       expect(configured).not.toContain(part);

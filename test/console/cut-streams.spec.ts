@@ -10,7 +10,7 @@ import { untilTrue } from './until-true.js';
 /** Pauses between requests after which a page must be seen to wait longer each time. */
 const TIMES = 3;
 
-const UNEXPECTED = 'The answer (status 200) is not the application';
+const UNEXPECTED = 'The answer (status 200) did not come from the application';
 const CUT_OFF = 'The live connection closes immediately';
 
 const ANSWERS: [name: string, answer: Instead, says: string][] = [

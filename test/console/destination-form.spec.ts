@@ -179,7 +179,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the form of a destinatio
     const id = await open({});
     await visitor.page.locator('#headers').fill('x-key: 1\nx-team: a\nx-key: 2');
     await visitor.click('Save');
-    await visitor.reads('Expected each header once, got a name that is there twice.');
+    await visitor.reads('Expected each header once, got a name that occurs twice.');
     expect(await destinations.get(id)).toMatchObject({ headers: [] });
   });
 

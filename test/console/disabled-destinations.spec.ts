@@ -86,7 +86,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the overview over a stor
       await set(MANY - 1, { enabled: false, name: 'The last one' });
       await visitor.reads('None among the first 1,000 destinations.');
       await set(7, { enabled: false, name: 'An early one' });
-      await visitor.reads('There may be more of them.');
+      await visitor.reads('There may be more.');
       expect(await visitor.text()).toContain('An early one');
       expect(await visitor.text()).not.toContain('The last one');
       store.records.delete(idOf(0));

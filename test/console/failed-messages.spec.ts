@@ -32,7 +32,7 @@ describeWith('chromium', Browser.binary !== undefined, 'whoever looks for what h
       await destinations.delete(id);
     const { id } = await destinations.create({ tenant: 'acme', urls: [app.app.receiver.url()] });
     await visitor.goTo(`#/destinations/${id}`);
-    await visitor.reads('Nothing that matches has failed for good.');
+    await visitor.reads('No matching message has failed for good.');
     return id;
   }
 
@@ -65,9 +65,9 @@ describeWith('chromium', Browser.binary !== undefined, 'whoever looks for what h
     await held.next();
     await untilTrue(page, `${STATUS}.includes('Loading …')`);
     expect(await visitor.text()).toContain('400 track');
-    expect(await visitor.text()).not.toContain('Nothing that matches');
+    expect(await visitor.text()).not.toContain('No matching message');
     held.release();
-    await visitor.reads('Nothing that matches has failed for good.');
+    await visitor.reads('No matching message has failed for good.');
     await untilTrue(page, `!${STATUS}.includes('Loading …')`);
     expect(await visitor.text()).not.toContain('400 track');
   });
@@ -101,7 +101,7 @@ describeWith('chromium', Browser.binary !== undefined, 'whoever looks for what h
     const { visitor } = visit;
     await open();
     await visitor.click('Replay all that match');
-    await visitor.reads('Nothing that matches has failed for good; nothing was replayed.');
+    await visitor.reads('No matching message has failed for good, so nothing was replayed.');
   });
 
   it('is told to enable a destination before anything is replayed', async () => {
@@ -132,7 +132,7 @@ describeWith('chromium', Browser.binary !== undefined, 'whoever looks for what h
     await deliveries.replay({ destination: id, messageIds: [messageId] });
     await visitor.reads('Replay 1 message');
     await deliveries.replay({ destination: id, messageIds: [other] });
-    await visitor.reads('Nothing that matches has failed for good.');
+    await visitor.reads('No matching message has failed for good.');
     await untilTrue(visitor.page, `!document.body.innerText.includes('Replay 1 message')`);
   });
 

@@ -39,7 +39,7 @@ describeWith('chromium', Browser.binary !== undefined, 'what a page shows as fai
       await destinations.delete(id);
     const { id } = await destinations.create({ tenant: 'acme', urls: [app.app.receiver.url()] });
     await visitor.goTo(`#/destinations/${id}`);
-    await visitor.reads('Nothing that matches has failed for good.');
+    await visitor.reads('No matching message has failed for good.');
   }
 
   /** Returns the URLs of requests for failed messages, noted from now on. */
@@ -134,7 +134,7 @@ describeWith('chromium', Browser.binary !== undefined, 'what a page shows as fai
       for (let n = 0; n < 50; n++) track('Refused');
       await visitor.reads('70 failed');
       held.release();
-      await visitor.reads('More have failed in between.');
+      await visitor.reads('More messages have failed in between.');
     };
     expect(await list().staysWhile(comesIn)).toBe(true);
     const { all } = await list().count();
@@ -142,7 +142,7 @@ describeWith('chromium', Browser.binary !== undefined, 'what a page shows as fai
     expect(all).toBeLessThan(40);
     await visitor.click('Refresh failed messages');
     await until(async () => ((await list().count()).all === 20 ? true : undefined));
-    expect(await visitor.text()).not.toContain('More have failed in between.');
+    expect(await visitor.text()).not.toContain('More messages have failed in between.');
   });
 
   it('matches the filter, and keeps the selection, when a replay ends that began with another filter', async () => {

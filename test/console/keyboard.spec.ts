@@ -23,7 +23,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the console with a keybo
     const urls = [app.app.receiver.url()];
     const { id } = await app.app.server.app.get(DestinationsService).create({ tenant: 'acme', urls });
     await visitor.goTo(`#/destinations/${id}`);
-    await visitor.reads('Nothing that matches has failed for good.');
+    await visitor.reads('No matching message has failed for good.');
     const button = await page.locator(`::-p-aria(${name})`).waitHandle();
     const asked = app.proxy.hold(path);
     await button.focus();

@@ -588,10 +588,10 @@ describeWith('chromium', Browser.binary !== undefined, 'the page of live events'
     await visitor.click('Pause');
     await visitor.reads('Paused');
     server.analytics.track({ userId: 'u3', event: 'Later' });
-    await visitor.reads('1 event has come since');
+    await visitor.reads('1 event has arrived since');
     expect(await list()).not.toContain('Later');
     for (let n = 0; n < 200; n++) server.analytics.track({ userId: 'u3', event: 'Later' });
-    await visitor.reads('201 events have come since');
+    await visitor.reads('201 events have arrived since');
     await visitor.click('Pause');
     await visitor.reads('Later');
 

@@ -22,7 +22,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the console without a hi
     const { visitor, app } = visit;
     await visitor.goTo(`#/destinations/${await addDestination()}`);
     await visitor.reads('No history of deliveries is kept here.');
-    await visitor.reads('Nothing that matches has failed for good.');
+    await visitor.reads('No matching message has failed for good.');
     expect(await visitor.page.evaluate(`document.querySelectorAll('[role=alert]').length`)).toBe(0);
     expect(await visitor.text()).not.toContain('history: false');
     app.server.analytics.tenant('acme').track({ userId: 'u1', event: 'Refused' });
@@ -33,6 +33,6 @@ describeWith('chromium', Browser.binary !== undefined, 'the console without a hi
     const { visitor } = visit;
     await visitor.showTo('operator', '/analytics');
     await visitor.goTo(`#/destinations/${await addDestination()}`);
-    await visitor.reads('No history is kept: leave out history: false to see it here.');
+    await visitor.reads('No history is kept: remove history: false to see it here.');
   });
 });

@@ -47,7 +47,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the overview in a browse
   it('says at the first start what to do next, and draws what happens then without a jump', async () => {
     const { visitor, app } = visit;
     await visitor.page.setViewport({ width: 375, height: 800 });
-    await visitor.reads('Nothing was delivered yet. Add a destination and call analytics.track()');
+    await visitor.reads('Nothing has been delivered yet. Add a destination and call analytics.track()');
     // Nothing has happened: the process itself looks at what waits.
     await untilTrue(visitor.page, `document.body.innerText.split('at most 0 waiting').length === 3`);
     const shifts = await visitor.layoutShifts();
@@ -55,7 +55,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the overview in a browse
     await destinations.create({ tenant: 'acme', urls: [app.receiver.url()] });
     app.server.analytics.tenant('acme').track({ userId: 'u1', event: 'First' });
     await untilTrue(visitor.page, `document.querySelectorAll('rect.delivered').length === 2`);
-    expect(await visitor.text()).not.toContain('Nothing was delivered yet');
+    expect(await visitor.text()).not.toContain('Nothing has been delivered yet');
     expect(await visitor.text()).toMatch(/delivered in the last hour\s+1/);
     expect(await shifts()).toEqual([]);
     expect(await evaluate(`document.documentElement.scrollWidth`)).toBeLessThanOrEqual(375);
@@ -78,16 +78,16 @@ describeWith('chromium', Browser.binary !== undefined, 'the overview in a browse
       `Array.from(document.querySelectorAll('svg'), (svg) => svg.getAttribute('aria-label'))`,
     );
     expect(labels).toEqual([
-      'By the minute: 42 delivered, 5 retried, 3 failed',
-      'Waiting, by the minute: at most 1,234, 1,234 in the latest minute',
-      'By the hour: 42 delivered, 5 retried, 3 failed',
-      'Waiting, by the hour: at most 1,234, 1,234 in the latest hour',
+      'Per minute: 42 delivered, 5 retried, 3 failed',
+      'Waiting per minute: at most 1,234, 1,234 in the latest minute',
+      'Per hour: 42 delivered, 5 retried, 3 failed',
+      'Waiting per hour: at most 1,234, 1,234 in the latest hour',
     ]);
     const lines = await evaluate(
       `Array.from(document.querySelectorAll('path.backlog'), (path) => path.getAttribute('d').match(/M/g).length)`,
     );
     expect(lines).toEqual([2, 2]);
-    await visitor.click('The figures of the last hour');
+    await visitor.click('Figures for the last hour');
     await visitor.page.locator('.figures').wait();
     const rows = await evaluate(
       `Array.from(document.querySelectorAll('.figures tr'), (row) =>
@@ -107,7 +107,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the overview in a browse
     [
       'where nothing was delivered lately',
       [{ waiting: 0 }],
-      'Nothing was delivered in the last hour, and nothing waits.',
+      'Nothing was delivered in the last hour, and no messages wait.',
     ],
     ['what is known of the hours beside a process of the version before', undefined, 'The last seven days'],
   ])('says %s', async (_, latest, text) => {
@@ -151,10 +151,12 @@ describeWith('chromium', Browser.binary !== undefined, 'the overview in a browse
     const feign = feigned();
     feign({ waiting: 9 });
     await showPast({ totalsByMinute: () => Promise.resolve(minutesOf([{ waiting: 9 }])) });
-    await visitor.reads('although messages wait: is a worker running, and is a URL down?');
+    await visitor.reads(
+      'although messages wait. Check whether a worker is running, and whether a URL is down.',
+    );
     feign({ waiting: undefined, queue: 'down' });
     await visitor.page.reload();
-    await visitor.reads('Unknown while the database of the queue does not answer.');
+    await visitor.reads("Unknown while the queue's database does not answer.");
     expect(await evaluate(`document.querySelectorAll('svg').length`)).toBe(0);
     feign({});
   });
@@ -162,7 +164,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the overview in a browse
   it('says how to keep a history if there is none', async () => {
     const off = (): Promise<never> => Promise.reject(new HistoryDisabledError());
     await showPast({ totals: off, totalsByMinute: off });
-    await visit.visitor.reads('No history is kept: leave out history: false to see it here.');
+    await visit.visitor.reads('No history is kept: remove history: false to see it here.');
     expect(await evaluate(`document.querySelectorAll('svg').length`)).toBe(0);
   });
 });

@@ -38,11 +38,11 @@ describeWith('chromium', Browser.binary !== undefined, 'a customer at the consol
     'leaves the empty first page, and comes back to it, with the mouse',
     async () => {
       const { visitor } = visit;
-      await visitor.sees('There are none yet');
+      await visitor.sees('There are no destinations yet');
       await visitor.click('Live');
       await visitor.reads('Watching');
       await visitor.click('Destinations');
-      await visitor.reads('There are none yet');
+      await visitor.reads('There are no destinations yet');
     },
     TIMEOUT,
   );
@@ -52,7 +52,7 @@ describeWith('chromium', Browser.binary !== undefined, 'a customer at the consol
     async () => {
       const { visitor, app } = visit;
       const { keyboard } = visitor.page;
-      await visitor.sees('There are none yet');
+      await visitor.sees('There are no destinations yet');
       await tabTo('Add a destination');
       await keyboard.press('Enter');
       await visitor.sees('One per line, 1 to 5.');
@@ -123,7 +123,7 @@ describeWith('chromium', Browser.binary !== undefined, 'a customer at the consol
       await visitor.click('Replay all that match');
       await visitor.reads('2 messages are delivered again.');
       expect(visitor.questions).toEqual(['Deliver 1 message again?', 'Deliver 2 messages again?']);
-      await visitor.reads('Nothing that matches has failed for good.');
+      await visitor.reads('No matching message has failed for good.');
     },
     TIMEOUT,
   );
@@ -199,7 +199,7 @@ describeWith('chromium', Browser.binary !== undefined, 'a customer at the consol
       status = 200;
       await visitor.click('The destination');
       await visitor.click('Enable');
-      await visitor.reads('Nothing that matches has failed for good.');
+      await visitor.reads('No matching message has failed for good.');
     },
     TIMEOUT,
   );
@@ -225,7 +225,7 @@ describeWith('chromium', Browser.binary !== undefined, 'a customer at the consol
       const { visitor, app } = visit;
       const [own] = (await app.server.app.get(DestinationsService).list({ tenant: 'acme' })).destinations;
       await visitor.showTo('globex', '/analytics');
-      await visitor.sees('There are none yet');
+      await visitor.sees('There are no destinations yet');
       expect(visitor.complaints).toEqual([]);
       await visitor.goTo(`#/destinations/${String(own?.id)}`);
       await visitor.reads('There is no destination with this id.');

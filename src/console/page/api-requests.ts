@@ -113,7 +113,7 @@ async function streamIn(response: Response): Promise<ReadableStream<Uint8Array>>
 
 /** Advice after a failed change: the request may have arrived, and only its answer was lost. */
 const LOOK_FIRST =
-  'It may have done what you asked for all the same: check the connection, and look before you try again.';
+  'Your request may have been carried out anyway: check the connection and the result before you try again.';
 
 function unreachable(method = 'GET'): ApiError {
   return new ApiError(
@@ -145,9 +145,8 @@ function unexpectedAnswer({ status }: Response, method = 'GET'): ApiError {
   return new ApiError(
     'UNEXPECTED_ANSWER',
     method === 'GET'
-      ? `The answer (status ${status}) is not the application's: it may be restarting, or you may have to sign in ` +
+      ? `The answer (status ${status}) did not come from the application: it may be restarting, or you may have to sign in ` +
           'again. Try again in a moment, or reload the page.'
-      : `The application has not answered: what came (status ${status}) is not its answer, or only a part of it. ` +
-          LOOK_FIRST,
+      : `The answer (status ${status}) did not come from the application, or is incomplete. ` + LOOK_FIRST,
   );
 }

@@ -28,32 +28,32 @@ export function formFields(destination: DestinationDetails | undefined, isOperat
   const kept =
     names.length === 0
       ? ''
-      : ` It has ${names.join(', ')}: empty keeps them, and what you write replaces all.`;
+      : ` It has ${names.join(', ')}: leave the field empty to keep them; what you enter replaces them all.`;
   const removal = names.length === 0 ? {} : { removal: `Remove ${names.join(', ')}` };
   return [
     {
       name: 'urls',
       label: 'URLs',
-      hint: 'One per line, 1 to 5. Each event is delivered when one of them takes it.',
+      hint: 'One per line, 1 to 5. An event counts as delivered when one of them accepts it.',
       isLong: true,
     },
     {
       name: 'events',
       label: 'Events',
-      hint: 'Names of events, one a line; a * at the end stands for any ending. Empty: all.',
+      hint: 'Names of events, one per line; a * at the end stands for any ending. Empty: all.',
       isLong: true,
     },
     {
       name: 'types',
       label: 'Types',
-      hint: 'Types of messages, such as track, identify, page, group; with commas. Empty: all, or track where events are named.',
+      hint: 'Comma-separated types of messages, such as track, identify, page, group. Empty: all, or only track if events are named.',
     },
     { name: 'name', label: 'Name', hint: 'Shown in the list.' },
-    { name: 'description', label: 'Description', hint: 'For yourself.' },
+    { name: 'description', label: 'Description', hint: 'For your own use.' },
     {
       name: 'headers',
       label: 'Headers',
-      hint: `Sent with each request, one a line: name: value. Values are never shown again.${kept}`,
+      hint: `Sent with each request, one per line, as name: value. Values are never shown again.${kept}`,
       isLong: true,
       isSecret: true,
       ...removal,
@@ -61,7 +61,7 @@ export function formFields(destination: DestinationDetails | undefined, isOperat
     {
       name: 'sources',
       label: 'Sources',
-      hint: 'Whose events it gets, one a line. Empty: all.',
+      hint: 'Sources whose events it gets, one per line. Empty: all.',
       isLong: true,
     },
     {
@@ -79,10 +79,14 @@ export function formFields(destination: DestinationDetails | undefined, isOperat
       label: 'Retried after',
       hint: 'Comma-separated statuses; 5xx stands for 500 to 599. Empty: 5xx, 408, 425, 429.',
     },
-    { name: 'rateLimit', label: 'Rate limit', hint: 'Most requests a second. Empty: no limit.' },
-    { name: 'metadata', label: 'Metadata', hint: 'A JSON object, for yourself.', isLong: true },
+    {
+      name: 'rateLimit',
+      label: 'Rate limit',
+      hint: 'Maximum number of requests per second. Empty: no limit.',
+    },
+    { name: 'metadata', label: 'Metadata', hint: 'A JSON object, for your own use.', isLong: true },
     ...(destination === undefined && isOperator
-      ? [{ name: 'tenant', label: 'Tenant', hint: 'Whose events it gets. Empty: those of all.' }]
+      ? [{ name: 'tenant', label: 'Tenant', hint: 'Tenant whose events it gets. Empty: all events.' }]
       : []),
   ];
 }
@@ -164,7 +168,7 @@ function headersOf(text: string): Record<string, string> {
   const fields = Object.fromEntries(headers);
   // An object keeps only the last of several equal names. The API itself refuses names that differ only in case.
   if (Object.keys(fields).length < headers.length)
-    throw wrong('headers', 'each header once', 'a name that is there twice');
+    throw wrong('headers', 'each header once', 'a name that occurs twice');
   return fields;
 }
 

@@ -161,7 +161,7 @@ function isChange(thrown: unknown): boolean {
 function changedError(): ApiError {
   return new ApiError(
     'DESTINATION_CHANGED',
-    'Nothing was saved: what you changed may have been changed by somebody else meanwhile. What it is now is shown ' +
-      'beside it. Save again to replace that.',
+    'Nothing was saved: somebody else may have changed the same fields meanwhile. Their current values are shown ' +
+      'beside them. Save again to replace those values.',
   );
 }

@@ -21,7 +21,7 @@ export function DestinationList({ api, isOperator }: { api: Api; isOperator: boo
     return (
       <section>
         <PageHeading>Destinations</PageHeading>
-        <p>There are none yet. Add one, and events are delivered to its URL from then on.</p>
+        <p>There are no destinations yet. Add one, and events are delivered to its URL from then on.</p>
         <a class="button" href="#/new">
           Add a destination
         </a>

@@ -56,8 +56,8 @@ export function DestinationPage({
       {description !== undefined && <p>{description}</p>}
       {readOnly && (
         <p>
-          It is configured in the code of the application, so it can only be changed there. Of its URLs and
-          headers no more is shown than the origins and the names.
+          This destination is configured in the application's code, and can only be changed there. Of its
+          URLs, only the origins are shown, and of its headers, only the names.
         </p>
       )}
       <DestinationFacts destination={destination} isOperator={isOperator} />
@@ -151,7 +151,7 @@ function Changes({ api, destination, edit, isEdited, onEdit, onSecret, reload }:
         run={async () => {
           onSecret((await api.rotateSecret(id)).secret);
         }}
-        question="Make a new secret? The old one signs as well for one day."
+        question="Create a new secret? The old one signs as well for one day."
       >
         Rotate the secret
       </Action>
@@ -172,7 +172,7 @@ function Changes({ api, destination, edit, isEdited, onEdit, onSecret, reload }:
           // The reader may have opened another page meanwhile.
           if (location.hash === page) location.hash = '#/destinations';
         }}
-        question="Delete this destination? What waits for it is dropped."
+        question="Delete this destination? Messages that wait for it are dropped."
       >
         Delete
       </Action>

@@ -15,12 +15,12 @@ const LABELS: Readonly<Record<string, string>> = {
   error: 'Error code',
   source: 'Source',
   type: 'Type',
-  class: 'Gave up because it',
+  class: 'Given up because it',
   from: 'From',
   to: 'To',
 };
 const CLASSES: Readonly<Record<string, string>> = {
-  retry: 'was tried until the time was over',
+  retry: 'was retried until its retry window ended',
   permanent: 'was refused for good',
 };
 

@@ -18,7 +18,7 @@ import { useLoaded } from './use-loaded.js';
 /** Number of messages that are shown at first. */
 const STEP = 20;
 const EMPTY: FailedList = { rows: [], apart: [] };
-const NOTHING_TO_REPLAY = 'Nothing that matches has failed for good; nothing was replayed.';
+const NOTHING_TO_REPLAY = 'No matching message has failed for good, so nothing was replayed.';
 
 interface FailedMessagesProps {
   api: Api;
@@ -146,7 +146,7 @@ export function FailedMessages({ api, id, version, deliveries }: FailedMessagesP
         </p>
       )}
       {replayed !== undefined && <p role="status">{replayed}</p>}
-      {value !== undefined && shown.current.length === 0 && <p>Nothing that matches has failed for good.</p>}
+      {value !== undefined && shown.current.length === 0 && <p>No matching message has failed for good.</p>}
       <ol
         ref={list}
         class={isLoading ? 'rows outdated' : 'rows'}
@@ -172,8 +172,8 @@ export function FailedMessages({ api, id, version, deliveries }: FailedMessagesP
 function Gap(): JSX.Element {
   return (
     <li class="gap">
-      More have failed in between. What follows is older, and is kept while you have it in sight, open or
-      selected.
+      More messages have failed in between. The messages below are older, and stay here while they are in
+      view, open or selected.
     </li>
   );
 }

@@ -76,7 +76,7 @@ function Contents({ call, onFollow }: Pick<LiveCallProps, 'call' | 'onFollow'>):
           Message <code>{messageId}</code>
         </p>
       )}
-      {isCut === true && <p>It is long, so this is only its beginning.</p>}
+      {isCut === true && <p>The event is long, so only its beginning is shown.</p>}
       {json !== undefined && <pre tabIndex={0}>{isCut === true ? json : indented(JSON.parse(json))}</pre>}
     </>
   );

@@ -55,8 +55,8 @@ export function LivePage({ api, isOperator }: { api: Api; isOperator: boolean })
           {numberText(found.length)} of {numberText(calls.length)} {calls.length === 1 ? 'event' : 'events'}
           {missed > 0 && (
             <span class="waiting">
-              ; {numberText(missed)} more {missed === 1 ? 'was' : 'were'} too many to be shown here, and{' '}
-              {missed === 1 ? 'was' : 'were'} handled as all others
+              ; {numberText(missed)} more {missed === 1 ? 'is' : 'are'} not shown because there were too many,
+              but {missed === 1 ? 'was' : 'were'} handled like all others
             </span>
           )}
         </p>
@@ -85,7 +85,7 @@ function State({ live: { connection, isPaused, held } }: { live: Live }): JSX.El
       <span role="status" class={isWell ? '' : 'problem'}>
         {texts[state]}
       </span>
-      {isPaused && ` ${numberText(held)} ${held === 1 ? 'event has' : 'events have'} come since.`}
+      {isPaused && ` ${numberText(held)} ${held === 1 ? 'event has' : 'events have'} arrived since.`}
     </p>
   );
 }
@@ -99,7 +99,7 @@ function Nothing({ isOperator }: { isOperator: boolean }): JSX.Element {
           event as one of the <a href="#/sources">sources</a>, and it appears here.
         </>
       ) : (
-        'No events yet. Do something in the application that makes an event of yours, and it appears here.'
+        'No events yet. Do something in the application that creates one of your events, and it appears here.'
       )}
     </p>
   );

@@ -136,8 +136,8 @@ function content(hash: string, { api, isOperator }: PageProps): JSX.Element {
 function LinkElsewhere(): JSX.Element {
   return (
     <p class="problem" role="alert">
-      Your link is known only to the tab in which you opened it. Go on there, or open the link in this tab as
-      well.
+      Your link is known only to the tab in which you opened it. Continue there, or open the link in this tab
+      too.
     </p>
   );
 }

@@ -56,10 +56,10 @@ export function MessagePage({
         Load its attempts again
       </Missing>
       {attempts.length === 0 && reason === undefined && (historyError ?? failedError) === undefined && (
-        <p>Nothing is known of its attempts.</p>
+        <p>Nothing is known about its attempts.</p>
       )}
       <Missing error={failedError} reload={reload}>
-        Load what failed again
+        Load the failed message again
       </Missing>
       {failed !== undefined && (
         <Action
@@ -79,10 +79,10 @@ export function MessagePage({
         Load its request again
       </Missing>
       {failed !== undefined && requests.length === 0 && requestsError === undefined && (
-        <p>Its destination is code of the application.</p>
+        <p>Its destination is code in the application, so there is no request to show.</p>
       )}
       {failed === undefined && (failedError ?? requestsError) === undefined && (
-        <p>The request is shown while a message is kept as failed.</p>
+        <p>The request is shown only while the message is kept as failed.</p>
       )}
     </article>
   );

@@ -14,7 +14,7 @@ export function NoHistory({ isOperator }: { isOperator: boolean }): JSX.Element 
       <h2>The last seven days</h2>
       {isOperator ? (
         <p>
-          No history is kept: leave out <code>history: false</code> to see it here.
+          No history is kept: remove <code>history: false</code> to see it here.
         </p>
       ) : (
         <p>No history of deliveries is kept here.</p>

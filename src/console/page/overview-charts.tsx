@@ -45,13 +45,13 @@ export function OverviewCharts({
 /** Shown if nothing happened in the last hour. */
 function WhatToDo({ isFirst, waiting }: { isFirst: boolean; waiting: number }): ComponentChildren {
   if (waiting > 0) {
-    return 'Nothing was delivered in the last hour, although messages wait: is a worker running, and is a URL down?';
+    return 'Nothing was delivered in the last hour, although messages wait. Check whether a worker is running, and whether a URL is down.';
   }
-  if (!isFirst) return 'Nothing was delivered in the last hour, and nothing waits.';
+  if (!isFirst) return 'Nothing was delivered in the last hour, and no messages wait.';
   return (
     <>
-      Nothing was delivered yet. <a href="#/new">Add a destination</a> and call <code>analytics.track()</code>
-      : what becomes of it is shown here some two seconds later.
+      Nothing has been delivered yet. <a href="#/new">Add a destination</a> and call{' '}
+      <code>analytics.track()</code>: the result appears here about two seconds later.
     </>
   );
 }

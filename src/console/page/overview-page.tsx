@@ -11,7 +11,7 @@ import { useChanges } from './use-changes.js';
 import { useLoaded } from './use-loaded.js';
 
 const QUEUE = { up: 'Up', down: 'Down: it cannot be reached', refusing: 'Not accepting jobs' };
-const AWAY = 'Unknown while the database of the queue does not answer. It is shown as soon as it does.';
+const AWAY = "Unknown while the queue's database does not answer. This part appears as soon as it does.";
 const UNITS = [
   [86_400_000, 'd'],
   [3_600_000, 'h'],
@@ -33,7 +33,7 @@ export function OverviewPage({ api }: { api: Api }): JSX.Element {
       <Tiles overview={value} />
       {health.refused > 0 && (
         <p>
-          What is refused from now on, and why, is shown <a href="#/live">live</a>.
+          Further refusals are shown <a href="#/live">live</a>, with their reasons.
         </p>
       )}
       {health.reasons?.map((reason) => (
@@ -128,7 +128,7 @@ function Disabled({
           {numberText(moreDisabled)} more {moreDisabled === 1 ? 'is' : 'are'} disabled.
         </p>
       )}
-      {lookedAt !== undefined && <p>There may be more of them.</p>}
+      {lookedAt !== undefined && <p>There may be more.</p>}
     </>
   );
 }
@@ -153,7 +153,7 @@ function Down({ overview: { health } }: { overview: Overview }): JSX.Element {
       {health.moreEndpointsDown !== undefined && (
         <p class="bad">
           {numberText(health.moreEndpointsDown)} more {health.moreEndpointsDown === 1 ? 'is' : 'are'} down, as
-          seen by this process: <code>analytics.status()</code> has all of them.
+          seen by this process: <code>analytics.status()</code> lists all of them.
         </p>
       )}
     </section>

@@ -24,7 +24,7 @@ export function RecentDeliveries({ id, recent }: RecentDeliveriesProps): JSX.Ele
       <Problem error={error} />
       {value?.deliveries.length === 0 && (
         <p>
-          Nothing was delivered in the last seven days. Track an event of this destination to see it here.
+          Nothing was delivered in the last seven days. Track an event for this destination to see it here.
         </p>
       )}
       <ol ref={list} class="rows" aria-label="Recent deliveries">

@@ -20,8 +20,8 @@ export function SourcesPage({ api }: { api: Api }): JSX.Element {
       <Problem error={error} />
       {trackingPath === undefined && (
         <p>
-          Clients elsewhere cannot send: turn on <code>trackingApi</code>, and this page shows how to connect
-          them.
+          Clients outside this application cannot send events: turn on <code>trackingApi</code>, and this page
+          shows how to connect them.
         </p>
       )}
       {sources.map((source) => (

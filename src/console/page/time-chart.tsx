@@ -46,7 +46,7 @@ export function TimeChart({ name, unit, periods, hasWaiting = false, empty }: Ti
       <div class="chart">
         <svg
           role="img"
-          aria-label={`By the ${unit}: ${sums.map(({ text }) => text).join(', ')}`}
+          aria-label={`Per ${unit}: ${sums.map(({ text }) => text).join(', ')}`}
           viewBox={`0 0 ${Math.max(periods.length, 1) * WIDTH} ${HEIGHT}`}
           preserveAspectRatio="none"
         >
@@ -60,7 +60,7 @@ export function TimeChart({ name, unit, periods, hasWaiting = false, empty }: Ti
       </div>
       {hasWaiting && <WaitingLine unit={unit} periods={periods} />}
       <Axis unit={unit} periods={periods} />
-      <Details summary={`The figures of ${name}`}>
+      <Details summary={`Figures for ${name}`}>
         {() => <Figures unit={unit} periods={periods} hasWaiting={hasWaiting} />}
       </Details>
     </>
