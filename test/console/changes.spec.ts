@@ -225,8 +225,8 @@ describeWith('chromium', Browser.binary !== undefined, 'a page of the console th
     for (let n = 0; n < 5; n++) server.analytics.tenant('initech').track({ userId: 'u1', event: 'Sent' });
     server.analytics.track({ userId: 'nobody', event: 'Sent' });
     await visitor.reads('down since');
-    await visitor.reads('waiting\n5');
-    await visitor.reads('refused by this process\n1');
+    await visitor.reads('Waiting\n5');
+    await visitor.reads('Refused by this process\n1');
     await visitor.click(`http://127.0.0.1:${receiver.port}`);
     await visitor.sees('All destinations');
   });

@@ -343,7 +343,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the console in a browser
       '[...document.querySelectorAll(".chart")].map((chart) => chart.querySelectorAll("rect").length)';
     expect(await visitor.page.evaluate(bars)).toEqual([1, 4]);
     const text = await visitor.text();
-    for (const part of ['the queue\nUp', 'waiting\n0', 'running', 'None, as seen by this process.']) {
+    for (const part of ['The queue\nUp', 'Waiting\n0', 'Running', 'None, as seen by this process.']) {
       expect(text).toContain(part);
     }
     await visitor.click('Destinations');

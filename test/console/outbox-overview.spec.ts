@@ -41,8 +41,8 @@ describeWith('chromium', Browser.binary !== undefined, 'the overview of an appli
     it('shows how many rows wait there, how long the oldest one has waited, and how many are set aside', async () => {
       const { visitor, app } = visit;
       const outbox = app.server.app.get(OutboxService);
-      await visitor.reads('oldest in the outbox\nnone');
-      await visitor.reads('set aside in the outbox\n0');
+      await visitor.reads('Oldest in the outbox\nNone');
+      await visitor.reads('Set aside in the outbox\n0');
       // The first row waits in the queue, which then accepts no more rows.
       await shop.pay(app.server);
       await app.receiver.received(1);
@@ -52,11 +52,11 @@ describeWith('chromium', Browser.binary !== undefined, 'the overview of an appli
         const { waiting, setAside } = await outbox.status();
         return waiting === 2 && setAside === 1 ? true : undefined;
       });
-      await visitor.reads('in the outbox\n2');
-      await visitor.reads('set aside in the outbox\n1');
+      await visitor.reads('In the outbox\n2');
+      await visitor.reads('Set aside in the outbox\n1');
       await untilTrue(
         visitor.page,
-        String.raw`/oldest in the outbox\n\d+ (s|min)\n/.test(document.body.innerText)`,
+        String.raw`/Oldest in the outbox\n\d+ (s|min)\n/.test(document.body.innerText)`,
       );
     });
   });

@@ -56,7 +56,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the overview in a browse
     app.server.analytics.tenant('acme').track({ userId: 'u1', event: 'First' });
     await untilTrue(visitor.page, `document.querySelectorAll('rect.delivered').length === 2`);
     expect(await visitor.text()).not.toContain('Nothing has been delivered yet');
-    expect(await visitor.text()).toMatch(/delivered in the last hour\s+1/);
+    expect(await visitor.text()).toMatch(/Delivered in the last hour\s+1/);
     expect(await shifts()).toEqual([]);
     expect(await evaluate(`document.documentElement.scrollWidth`)).toBeLessThanOrEqual(375);
     expect(visitor.complaints).toEqual([]);

@@ -173,6 +173,7 @@ function Changes({ api, destination, edit, isEdited, onEdit, onSecret, reload }:
           if (location.hash === page) location.hash = '#/destinations';
         }}
         question="Delete this destination? Messages that wait for it are dropped."
+        isFinal
       >
         Delete
       </Action>

@@ -12,6 +12,9 @@ import { Secret } from './parts.js';
 import { SourcesPage } from './sources-page.js';
 import { holdsLink, takeLink, tenantIn } from './take-link.js';
 import './page.css';
+import './controls.css';
+import './charts.css';
+import './lists.css';
 
 interface PageProps {
   api: Api;

@@ -35,13 +35,12 @@ export function MessagePage({
       <PageHeading>{delivery?.event ?? delivery?.type ?? failed?.type ?? 'Message'}</PageHeading>
       <Problem error={error} />
       <p>
-        Message <code>{messageId}</code>
+        Message <code>{messageId}</code>{' '}
         {failed === undefined && delivery !== undefined && (
-          <span class={STATE_CLASSES[delivery.state]}> {delivery.state}</span>
+          <span class={STATE_CLASSES[delivery.state]}>{delivery.state}</span>
         )}
         {failed !== undefined && (
           <>
-            {' '}
             <span class="bad">failed for good</span> <Time at={failed.failedAt} />
           </>
         )}

@@ -81,8 +81,8 @@ function Tiles({ overview: { health, stored } }: { overview: Overview }): JSX.El
     <dl class="tiles">
       {tiles.map(([name, text]) => (
         <div key={name}>
-          <dt>{name}</dt>
-          <dd>{text}</dd>
+          <dt>{capitalized(name)}</dt>
+          <dd>{capitalized(text)}</dd>
         </div>
       ))}
     </dl>
@@ -158,6 +158,10 @@ function Down({ overview: { health } }: { overview: Overview }): JSX.Element {
       )}
     </section>
   );
+}
+
+function capitalized(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 /** Formats a duration in the largest unit of which it has at least one, rounded down. */

@@ -38,6 +38,8 @@ interface ActionProps {
   question?: string | (() => Promise<string | undefined>);
   /** Where the focus goes if the action removes the button. @default the heading of what it stands in */
   next?: Place;
+  /** Whether the action cannot be undone. The button shows that. @default false */
+  isFinal?: boolean;
 }
 
 /** A question, and the callback for its answer. */
@@ -47,7 +49,7 @@ interface Asked {
 }
 
 /** A button that is disabled while its action runs, and that shows what went wrong. */
-export function Action({ run, children, question, next }: ActionProps): JSX.Element {
+export function Action({ run, children, question, next, isFinal = false }: ActionProps): JSX.Element {
   const [isBusy, setBusy] = useState(false);
   const [error, setError] = useState<Error>();
   const [asked, setAsked] = useState<Asked>();
@@ -73,7 +75,13 @@ export function Action({ run, children, question, next }: ActionProps): JSX.Elem
   };
   return (
     <>
-      <button ref={button} type="button" disabled={isBusy} onClick={() => void click()}>
+      <button
+        ref={button}
+        type="button"
+        class={isFinal ? 'danger' : undefined}
+        disabled={isBusy}
+        onClick={() => void click()}
+      >
         {children}
       </button>
       {asked !== undefined && (
