@@ -57,11 +57,11 @@ describeServersOrEmbedded('many links of a tenant', (backend) => {
     const { links, lookUps } = await openLinks(stage, backend);
     const ask = (tenant: string): Promise<string>[] =>
       linksOf(tenant, (...given) => links.create(...given)).flatMap((token) =>
-        Array.from({ length: 50 }, () => links.tenantOf(token)),
+        Array.from({ length: 10 }, () => links.tenantOf(token)),
       );
     const owners = await Promise.all([...ask('acme'), ...ask('globex')]);
-    expect(new Set(owners.slice(0, 5_000))).toEqual(new Set(['acme']));
-    expect(new Set(owners.slice(5_000))).toEqual(new Set(['globex']));
+    expect(new Set(owners.slice(0, 1_000))).toEqual(new Set(['acme']));
+    expect(new Set(owners.slice(1_000))).toEqual(new Set(['globex']));
     for (const tenant of ['acme', 'globex']) {
       expect(lookUps.filter((asked) => asked === tenant).length).toBe(2);
     }

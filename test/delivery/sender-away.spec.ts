@@ -7,7 +7,7 @@ import type { Receiver } from '../support/receiver.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 
 /** In milliseconds. */
-const RETRY_WINDOW = 3_000;
+const RETRY_WINDOW = 6_000;
 /** Failed requests after the sender is back, before the receiver takes any: one attempt at each message is too few. */
 const FAILURES = 12;
 
