@@ -34,7 +34,8 @@ export const NO_REFUSALS: readonly Refusal[] = [];
 
 /** Log text that destinations at run time share, since those of many customers may be full at once. */
 const FULL_AT_RUN_TIME =
-  'destinations added at run time have reached `destinations.backlogLimit` (`endpoints$` reports each)';
+  'too many messages wait for destinations that were added at run time (`destinations.backlogLimit`; `endpoints$` ' +
+  'reports each destination)';
 
 /** Returns the refusal of a full destination. Tenants must not learn of the application's own destinations. */
 function backlogFull({ wasAddedAtRunTime = false }: SourceConnection, reason: string): Refusal {

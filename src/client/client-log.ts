@@ -80,7 +80,7 @@ export class ClientLog implements ClientObserver {
     this.hasWrongTenant = true;
     this.logger.warn(
       `Expected \`destinations.tenant\` to return a string, or undefined for an event without a tenant, got ${describeKind(returned)}` +
-        `${types.isPromise(returned) ? ': it must be synchronous' : ''}. Those messages go to no tenant.`,
+        `${types.isPromise(returned) ? ': it must be synchronous' : ''}. Messages for which it returns anything else go to no tenant.`,
     );
   }
 

@@ -24,7 +24,7 @@ export class DeletionLog {
     this.isUnreadableTold = true;
     this.logger.warn(
       `The deletion of ${countOf(users, 'user')} cannot be read: another version of this package may have stored it. ` +
-        'Kept messages are removed anyway. Delete again the users who are in audiences.',
+        'Kept messages are removed anyway. Call `delete` again for users who are in audiences.',
     );
   }
 }

@@ -150,8 +150,8 @@ export class EndpointLines {
     if (this.takeLine(this.minuteOfOthers(endpoint))) {
       this.logger.warn(
         `${nameOf(endpoint)} takes some messages and not others: it changed ${recent.changes} times in the ` +
-          `last minute, with ${countOf(recent.failures, 'failed request')}. Their messages are retried; its owner ` +
-          'should check the receiver.',
+          `last minute, with ${countOf(recent.failures, 'failed request')}. Messages that it does not take are ` +
+          'retried or, if it refused them for good, kept as failed; its owner should check the receiver.',
       );
     }
     recent.written = [this.clock.now()];

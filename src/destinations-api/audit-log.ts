@@ -124,6 +124,9 @@ function textOf({ scope: { tenant }, name }: Pick<Sender, 'scope' | 'name'>): st
 function summaryOf(tenant: string, { more, incomplete }: Minute): string {
   const count = [...more.values()].reduce((sum, times) => sum + times);
   const actions = Array.from(more, ([action, times]) => `${times} × ${action} a destination`).join(', ');
-  const rest = incomplete === 0 ? '' : ` ${incomplete} of them failed, or were still running.`;
+  const rest =
+    incomplete === 0
+      ? ''
+      : ` ${incomplete} of them failed, or ${incomplete === 1 ? 'was' : 'were'} still running.`;
   return `${countOf(count, 'more change')} by the tenant ${quoted(tenant)} within a minute, without a line for each: ${actions}.${rest}`;
 }

@@ -17,7 +17,9 @@ export class ConsoleLinkKeyError extends AnalyticsError {
   readonly code = 'CONSOLE_LINK_KEY';
 
   constructor() {
-    super('Links to the console are signed with `destinations.encryptionKey`, which is not set. Set it.');
+    super(
+      'Links to the console are signed with `destinations.encryptionKey`, but this application has no such key. Set one.',
+    );
   }
 }
 

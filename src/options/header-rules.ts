@@ -69,7 +69,10 @@ function nameProblem(name: string, seen: ReadonlySet<string>): Problem | undefin
     };
   }
   if (isReservedHeader(name)) {
-    return { expected: 'a header of your own', given: 'a header that is set automatically' };
+    return {
+      expected: 'a header of your own',
+      given: 'a reserved header: it is set automatically or not allowed',
+    };
   }
   if (seen.has(name.toLowerCase())) {
     return { expected: 'each header once', given: 'a name that differs from another only in its case' };

@@ -20,7 +20,7 @@ const OF_OTHER_APPLICATION: ReasonToLeave = {
 const UNCERTAIN: ReasonToLeave = { problem: `perhaps another application ${WITH_OTHER_KEYS}` };
 
 const OF_RUN_TIME: ReasonToLeave = {
-  problem: 'it needs destinations at run time, and this process has no `destinations`',
+  problem: 'it may be meant for destinations at run time, and this process has no `destinations`',
 };
 
 /** An `endpoint` gets whole messages, and all other destinations get the bodies of webhooks. */

@@ -53,7 +53,7 @@ export async function openDestinations(
     onLost: (count) => {
       const changes = count === 1 ? 'a change' : `${count} changes`;
       logger.warn(
-        `The queue's database cannot be reached, so the other processes were not told of ${changes} of destinations. ` +
+        `The queue's database is unavailable, so the other processes were not told of ${changes} of destinations. ` +
           'Call `DestinationsService.changed` for their tenants once it is back.',
       );
     },

@@ -91,11 +91,11 @@ function createKept(failed: FailedMessages, parts: Parts): KeptMessages {
     onSkipped: (destinations) => {
       logger().warn(
         `Messages that were kept for ${namesOf(destinations)} while disabled may still be kept, since a look-up ` +
-          'failed. The look-up is repeated until it succeeds.',
+          'failed for a destination. It is looked up again until this succeeds.',
       );
     },
     onLost: (destinations) => {
-      warn(destinations, 'the application closed before all of them were looked up');
+      warn(destinations, 'the application closed before it had looked for all of them');
     },
   });
 }

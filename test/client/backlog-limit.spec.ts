@@ -123,7 +123,7 @@ describeServersOrEmbedded(
       expect(linesOf(app).sort()).toEqual([
         expect.stringMatching(/^warn: Messages are refused: 1 messages wait for the destination "crm"/),
         expect.stringMatching(
-          /^warn: .* destinations added at run time have reached `destinations\.backlogLimit`/,
+          /^warn: .* too many messages wait for destinations that were added at run time \(`destinations\.backlogLimit`/,
         ),
       ]);
     });

@@ -66,7 +66,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the console behind a pro
     await between('/replay', answerWith(running));
     await visitor.click('Replay all that match');
     await visitor.reads(
-      'The replay takes long, and continues by itself. Refresh to see which messages are left.',
+      'The replay is taking a while, and continues by itself. Refresh to see which messages are left.',
     );
   });
 

@@ -290,7 +290,7 @@ describeWith('chromium', Browser.binary !== undefined, 'a link to the console in
 
     await console.revokeLinks({ tenant: 'globex' });
     await frame.evaluate(`location.hash = '#/destinations'`);
-    await reads('This link is no longer valid: get a new one from the page where you found it.');
+    await reads('This link is no longer valid: open it again from where you found it, or ask for a new one.');
     await give(linkFor('globex'));
     await reads('Hooks of globex');
   });

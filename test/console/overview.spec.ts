@@ -78,10 +78,10 @@ describeWith('chromium', Browser.binary !== undefined, 'the overview in a browse
       `Array.from(document.querySelectorAll('svg'), (svg) => svg.getAttribute('aria-label'))`,
     );
     expect(labels).toEqual([
-      'Per minute: 42 delivered, 5 retried, 3 failed',
-      'Waiting per minute: at most 1,234, 1,234 in the latest minute',
-      'Per hour: 42 delivered, 5 retried, 3 failed',
-      'Waiting per hour: at most 1,234, 1,234 in the latest hour',
+      'A bar for each minute, in total: 42 delivered, 5 retried, 3 failed',
+      'Waiting messages in each minute: at most 1,234, 1,234 in the latest minute',
+      'A bar for each hour, in total: 42 delivered, 5 retried, 3 failed',
+      'Waiting messages in each hour: at most 1,234, 1,234 in the latest hour',
     ]);
     const lines = await evaluate(
       `Array.from(document.querySelectorAll('path.backlog'), (path) => path.getAttribute('d').match(/M/g).length)`,

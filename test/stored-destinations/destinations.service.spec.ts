@@ -67,7 +67,7 @@ describe('the destinations service', () => {
       expect.stringMatching(/^- `evnets`: expected one of .*, got an unknown name; did you mean `events`\?$/),
       '- `urls[0]`: expected a URL with the scheme http: or https:, got another scheme',
       '- `urls[1]`: expected a public address, unless `allowPrivateNetwork` is true, got a private or reserved address',
-      '- `headers["Host"]`: expected a header of your own, got a header that is set automatically',
+      '- `headers["Host"]`: expected a header of your own, got a reserved header: it is set automatically or not allowed',
       '- `sharedSecret`: expected a non-empty string (leave it out to send unsigned), got an empty string',
       '- `timeout`: expected milliseconds, an integer from 1 to 2147483647, got 0 (number)',
     ]);

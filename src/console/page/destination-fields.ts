@@ -28,7 +28,7 @@ export function formFields(destination: DestinationDetails | undefined, isOperat
   const kept =
     names.length === 0
       ? ''
-      : ` It has ${names.join(', ')}: leave the field empty to keep them; what you enter replaces them all.`;
+      : ` Current headers: ${names.join(', ')}. Leave the field empty to keep them; what you enter replaces them all.`;
   const removal = names.length === 0 ? {} : { removal: `Remove ${names.join(', ')}` };
   return [
     {

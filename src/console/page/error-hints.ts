@@ -14,7 +14,7 @@ const HINTS: Readonly<
   TIMEOUT:
     'The receiver did not answer in time. Let it answer first and process the event later, or raise `timeout`.',
   DNS_FAILED: 'The host name cannot be resolved. Check the URL for a typo, and the DNS of the host.',
-  DNS_BUSY: 'Too many names were being looked up. Retrying automatically.',
+  DNS_BUSY: 'Too many names were being looked up. Messages are retried automatically.',
   ADDRESS_REFUSED: 'The address is private or reserved, and nothing is sent there. Use a public URL.',
   TLS_SELF_SIGNED: 'The certificate is self-signed. Install one from a public authority.',
   TLS_UNKNOWN_ISSUER:
@@ -27,10 +27,10 @@ const HINTS: Readonly<
   ECONNRESET: 'The receiver reset the connection. Look at its log, and at any proxy in front of it.',
   UNREACHABLE: 'The host cannot be reached. Check its network and firewall.',
   EMFILE:
-    'The sending process has too many open files. Retrying automatically; whoever runs the process can raise the limit.',
+    'The sending process has too many open files. Messages are retried automatically; whoever runs the process can raise the limit.',
   ENOBUFS:
-    'The sending machine has no port or memory left for a connection. Retrying automatically; whoever runs the process ' +
-    'can lower `connections`.',
+    'The sending machine has no port or memory left for a connection. Messages are retried automatically; whoever ' +
+    'runs the process can lower `connections`.',
   CONNECTION_CLOSED: 'The receiver closed the connection before it answered. Look at its log.',
   INVALID_RESPONSE: 'The answer is not HTTP. Check the port.',
   HEADERS_TOO_LARGE: 'The headers of the answer are larger than 16 KB. Send smaller headers.',

@@ -14,7 +14,7 @@ export interface Progress {
 /** Returns a text with the result of a replay. */
 export function replayText({ replayed, reason }: Replayed): string {
   if (replayed === undefined)
-    return 'The replay takes long, and continues by itself. Refresh to see which messages are left.';
+    return 'The replay is taking a while, and continues by itself. Refresh to see which messages are left.';
   if (reason === 'DESTINATION_DISABLED')
     return 'The destination is disabled, so nothing was replayed. Enable it first.';
   return `${messagesText(replayed)} ${replayed === 1 ? 'is' : 'are'} delivered again.`;

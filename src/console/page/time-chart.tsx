@@ -46,7 +46,7 @@ export function TimeChart({ name, unit, periods, hasWaiting = false, empty }: Ti
       <div class="chart">
         <svg
           role="img"
-          aria-label={`Per ${unit}: ${sums.map(({ text }) => text).join(', ')}`}
+          aria-label={`A bar for each ${unit}, in total: ${sums.map(({ text }) => text).join(', ')}`}
           viewBox={`0 0 ${Math.max(periods.length, 1) * WIDTH} ${HEIGHT}`}
           preserveAspectRatio="none"
         >

@@ -23,7 +23,7 @@ export function WaitingLine({ unit, periods }: WaitingLineProps): JSX.Element {
     <svg
       class="line"
       role="img"
-      aria-label={`Waiting per ${unit}: ${text}`}
+      aria-label={`Waiting messages in each ${unit}: ${text}`}
       viewBox={`0 0 ${Math.max(periods.length, 1) * WIDTH} ${HEIGHT}`}
       preserveAspectRatio="none"
     >

@@ -34,7 +34,7 @@ export class ConsoleLinks {
     if (!(expiresIn > 0 && expiresIn <= MAX_LINK_TIME)) {
       throw new InvalidConsoleLinkError(
         'expiresIn',
-        `a number of milliseconds, at most ${MAX_LINK_TIME}`,
+        `a number of milliseconds, more than 0 and at most ${MAX_LINK_TIME}`,
         describe(expiresIn),
       );
     }
@@ -74,6 +74,6 @@ function ended(): RequestRefusal {
   return new RequestRefusal(
     401,
     'LINK_ENDED',
-    'This link is no longer valid: get a new one from the page where you found it.',
+    'This link is no longer valid: open it again from where you found it, or ask for a new one.',
   );
 }

@@ -67,7 +67,10 @@ function operation(route: ApiRoute, doc: OperationDoc): object {
     responses: {
       [status]: { description: 'Done.', ...(answer !== undefined && content(answer)) },
       ...(mayGoOn(route) && {
-        202: { description: 'The work takes long, and continues.', ...content('Running') },
+        202: {
+          description: 'The work takes a while, and continues after this answer.',
+          ...content('Running'),
+        },
       }),
       ...Object.fromEntries(
         [...new Set(statuses)].map((one) => [one, { description: ERRORS[one], ...content('Error') }]),

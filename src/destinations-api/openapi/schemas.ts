@@ -114,7 +114,9 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
   NewDestination: object(
     {
       urls: URLS,
-      tenant: text('Only the operator can choose it. The destinations of a tenant are always their own.'),
+      tenant: text(
+        'Only the operator can choose it. A destination that a tenant adds always belongs to that tenant.',
+      ),
       ...COMMON,
       ...SECRETS,
       enabled: { type: 'boolean', default: true },

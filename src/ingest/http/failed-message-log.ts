@@ -17,7 +17,7 @@ export class FailedMessageLog {
     if (now < this.nextAt) return;
     this.nextAt = now + INTERVAL;
     this.logger.error(
-      `The tracking API could not take ${countOf(this.count, 'message')} because of errors, the latest: ${thrownAt(error)}`,
+      `The tracking API failed to take ${countOf(this.count, 'message')}, the latest with ${thrownAt(error)}`,
     );
     this.count = 0;
   }

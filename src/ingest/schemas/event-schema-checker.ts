@@ -55,7 +55,7 @@ export class EventSchemaChecker {
     if (violation === undefined) return undefined;
     const error = new EventViolationError(event, violation.text);
     const logged =
-      violation.thrown === undefined ? error.message : `${error.message}: it threw ${violation.thrown}`;
+      violation.thrown === undefined ? error.message : `${error.message} (it threw ${violation.thrown})`;
     if (this.onViolation === 'throw') {
       if (violation.thrown !== undefined && this.isFirst(event, logged)) this.logger.warn(`${logged}.`);
       throw error;

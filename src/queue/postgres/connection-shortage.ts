@@ -1,4 +1,3 @@
-import { countOf } from '../../shared/count-of.js';
 import { MORE_CONNECTIONS, NO_MORE_CONNECTIONS } from '../queue-failure.js';
 import type { QueueHealth } from '../queue-health.js';
 
@@ -100,8 +99,9 @@ export class ConnectionShortage {
     // If the log has no room for the line, the next refusal is reported.
     this.isTold = this.health.report(
       new Error(
-        `it accepts no more connections (${NO_MORE_CONNECTIONS}). Statements wait for one of the ` +
-          `${countOf(this.most, 'open connection')}; to get more, ${MORE_CONNECTIONS}`,
+        `it accepts no more connections (${NO_MORE_CONNECTIONS}). Statements wait for ` +
+          `${this.most === 1 ? 'the 1 open connection' : `one of the ${this.most} open connections`}; to get more, ` +
+          MORE_CONNECTIONS,
       ),
     );
   };

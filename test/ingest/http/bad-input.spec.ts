@@ -181,7 +181,7 @@ describe.each(PLATFORMS)('the tracking API on %s, given bad input', (platform) =
         refused: [{ index: 1, code: 'INTERNAL_ERROR', message: expect.not.stringContaining('secret') }],
       });
     }
-    expect(server.log.errors).toEqual([expect.stringMatching(/could not take 1 message .* TypeError at /)]);
+    expect(server.log.errors).toEqual([expect.stringMatching(/failed to take 1 message, .* TypeError at /)]);
     server.log.all.length = 0;
 
     const alone = await server.post('/v1/track', { ...TRACK, event: 'Failing' }, HEADERS);
