@@ -82,7 +82,7 @@ describeServersOrEmbedded('an audience with users of a tenant that cannot be loo
     expect(acme.requests).toHaveLength(1);
   });
 
-  it('is synced for users of this tenant from the step after which it can be looked up again', async () => {
+  it('is synced for users of this tenant from the first step after it can be looked up again', async () => {
     const { app, audiences, table, damaged } = await scene();
     const repaired = deferred();
     async function* users(): AsyncGenerator<string> {

@@ -96,7 +96,7 @@ describe('a batch in delivery', () => {
     expect(ends.map(({ kind }) => kind)).toEqual(Array(18).fill('putBack'));
   });
 
-  it('is put back if too many jobs wait for look-ups, unless its destination is remembered', async () => {
+  it('is postponed if too many jobs wait for look-ups, unless its destination is remembered', async () => {
     const found = new Map<string, (destination: undefined) => void>();
     const remembered = hanging('remembered');
     const { scheduler, deliver } = create(

@@ -331,7 +331,7 @@ describe('the delivery scheduler', () => {
     });
 
     it.each([8, 15, 40, 80])(
-      'are shared fairly between a slow destination and %d quick destinations',
+      'give a slow destination at least half of its fair share beside %d quick destinations',
       (count) => {
         jest.useFakeTimers({ now: Date.now() });
         const origins = ['https://shared.example.com'];
@@ -865,7 +865,7 @@ describe('the delivery scheduler', () => {
       expect(promoted).toEqual(['new']);
     });
 
-    it('are promoted in turn with other jobs once these URLs are up', () => {
+    it('are promoted in turn with other jobs although one URL has refused them, once the other URLs are up', () => {
       const scheduler = schedule();
       const up = new TestDestination('up');
       void send(scheduler, up, 4);

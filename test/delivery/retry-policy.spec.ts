@@ -84,7 +84,7 @@ describe('the retry policy', () => {
   it.each([
     ['an eighth of the window', 4 * HOUR, 4.5 * HOUR],
     ['a minute where the window is short', 0, MINUTE],
-  ])('gives up on attempts that are never sent after %s', (_, retryWindow, end) => {
+  ])('gives up after %s if an attempt is never sent', (_, retryWindow, end) => {
     const before = { retryWindow, startedAt: end - 1, now: end - 1, retryAfter: HOUR };
     expect(unsentAttemptAt(state(before), middle)).toBe(end);
     expect(unsentAttemptAt(state({ retryWindow, startedAt: end, now: end }), middle)).toBeUndefined();

@@ -46,7 +46,7 @@ describeServersOrEmbedded('a sender that was away for longer than the window', (
     await expectDelivered(after, receiver, ids);
   });
 
-  it('tries messages that were tried before more than once', async () => {
+  it('makes more than one attempt at messages that were tried before', async () => {
     const { receiver, comeBack } = await hesitantReceiver(stage);
     const before = await stage.app(optionsFor(receiver));
     const [id = ''] = messageIds('tried', 1);
@@ -59,7 +59,7 @@ describeServersOrEmbedded('a sender that was away for longer than the window', (
     await expectDelivered(await stage.app(optionsFor(receiver)), receiver, [id]);
   });
 
-  it('tries messages that were held back from a URL that was down more than once', async () => {
+  it('makes more than one attempt at messages that were held back from a URL that was down', async () => {
     const { receiver, comeBack } = await hesitantReceiver(stage);
     const before = await stage.app(optionsFor(receiver));
     const ids = messageIds('held', 60);

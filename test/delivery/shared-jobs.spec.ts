@@ -156,7 +156,7 @@ describeServersOrEmbedded('batches that share a job, each for a destination of i
     expect(receivers.up.requests).toHaveLength(1);
   });
 
-  it('put the same remaining batches back only once if their job is worked on again after a crash', async () => {
+  it('are put back only once if their job is worked on again after a crash', async () => {
     const later = { status: 503, headers: { 'retry-after': '60' } };
     const receivers = { up: await stage.receiver(), down: await stage.receiver({ answer: [later] }) };
     const batches = [batchFor('up'), batchFor('down')];
@@ -178,7 +178,7 @@ describeServersOrEmbedded('batches that share a job, each for a destination of i
     ]);
   });
 
-  it('put all remaining batches back, even if two of them are for the same destination', async () => {
+  it('are all put back, even if two of them are for the same destination', async () => {
     const later = { status: 503, headers: { 'retry-after': '60' } };
     const receivers = { down: await stage.receiver({ answer: [later] }) };
     const app = await appFor(receivers);

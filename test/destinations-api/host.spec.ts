@@ -83,7 +83,7 @@ describe.each(PLATFORMS)('a request to a host with the API of the destinations o
     });
   });
 
-  it('is logged with the options of the console if only the console has the API', async () => {
+  it('causes log lines that name the options of the console if only the console has the API', async () => {
     const fail = (): never => {
       throw new Error('teehee');
     };

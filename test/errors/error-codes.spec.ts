@@ -54,7 +54,7 @@ describe('error codes', () => {
   });
 
   it.each([
-    ['of errors', codesOfErrors],
+    ['of error classes', codesOfErrors],
     ['of requests', codesOfRequests],
     ['of the HTTP APIs', codesOfAnswers],
     ['of custom destinations', codesOfCode],

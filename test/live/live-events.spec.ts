@@ -92,7 +92,7 @@ describe('live events that somebody watches', () => {
     expect(await feed.read('acme', 0)).toHaveLength(50);
   });
 
-  it('reach such a tenant even after a question that was not answered', async () => {
+  it('reach a tenant who goes on watching, even after a question that was not answered', async () => {
     await feed.watch('acme');
     let isAway = false;
     const failing = {

@@ -146,7 +146,7 @@ describe('the span of a delivery', () => {
     expect(request?.headers['x-shop']).toBe('traceparent');
   });
 
-  it('is not made for a call whose trace is not sampled, as its receivers are told', async () => {
+  it('is not made for a call whose trace is not sampled, which the `traceparent` tells receivers', async () => {
     const receiver = await stage.receiver();
     const app = await stage.app({
       connection: await newConnection(),

@@ -176,7 +176,7 @@ describeWith('postgres', PostgresServer.installed, 'a call in a transaction', ()
     expect(left).toEqual([{ source: 'default', message: text, problem: expect.stringMatching(/./) }]);
   });
 
-  it('can be found once it is set aside, and corrected or given up, as the documentation says', async () => {
+  it('can be found once it is set aside, and corrected and sent, or given up, as the documentation says', async () => {
     const app = await start();
     await shop.pool.query(
       `INSERT INTO nestjs_analytics.outbox (version, source, message)
@@ -208,7 +208,7 @@ describeWith('postgres', PostgresServer.installed, 'a call in a transaction', ()
     await app.log.line(/is set aside: its source is unknown/);
   });
 
-  it('is read again later, the more rows of unknown sources there are', async () => {
+  it('is read again the later, the more rows of unknown sources there are', async () => {
     await start();
     await shop.pool.query(
       `INSERT INTO nestjs_analytics.outbox (version, source, message)

@@ -162,7 +162,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox of a user without 
        CREATE POLICY work ON ${TABLE} TO app USING (true);
        CREATE POLICY keep ON ${TABLE} AS RESTRICTIVE FOR DELETE TO app USING (false)`,
     ],
-  ])('sets aside rows that %s keeps from being deleted, and delivers others', async (_, sql) => {
+  ])('sets aside rows that %s keeps from being deleted, and goes on delivering', async (_, sql) => {
     await shop.pool.query(`${ALL}; ${sql}`);
     const app = await start();
     const ids = [await shop.pay(app)];

@@ -91,7 +91,7 @@ describeWith('postgres', PostgresServer.installed, 'the start of an application 
     });
   });
 
-  it('leaves calls in a transaction refused if no outbox is configured', async () => {
+  it('makes `within` throw OUTBOX_NOT_CONFIGURED if no outbox is configured', async () => {
     const app = await stage.app({ connection: shop.url, webhooks: { urls: ['https://hooks.example.com'] } });
     expect(() => app.analytics.within(shop.pool)).toThrow(
       expect.objectContaining({ code: 'OUTBOX_NOT_CONFIGURED' }),

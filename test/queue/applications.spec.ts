@@ -106,25 +106,28 @@ describeServers('two applications on one database', (backend) => {
     expect(billingReceiver.requests).toEqual([]);
   });
 
-  it.each(['webhooks', 'endpoint'] as const)('replay messages by their error code: %s', async (kind) => {
-    const optionsTo = (receiver: Receiver): Partial<AppOptions> =>
-      kind === 'webhooks' ? { webhooks: webhooksTo(receiver) } : { endpoint: receiver.url().slice(0, -1) };
-    const common = { connection: backend.connection, flushAt: 1, unknownJobTimeout: 0 };
-    const shop = await stage.app({
-      ...{ ...common, writeKey: 'wk_shop', worker: false },
-      ...optionsTo(shopReceiver),
-    });
-    shop.analytics.track({ userId: 'u1', event: 'Of the shop' });
-    await shop.analytics.flush();
-    await shop.close();
-    const billing = await stage.app({ ...common, writeKey: 'wk_billing', ...optionsTo(billingReceiver) });
-    const [job] = await billing.failedJobs();
-    expect(job?.failedReason).toMatch(/^OTHER_APPLICATION: /);
-    // For example, the URL of the destination has changed to this one.
-    const deliveries = billing.context.get(DeliveriesService);
-    expect(await deliveries.replay({ error: 'OTHER_APPLICATION' })).toBe(1);
-    await billingReceiver.received(1);
-  });
+  it.each(['webhooks', 'endpoint'] as const)(
+    'replay messages of the other application if the filter names OTHER_APPLICATION: %s',
+    async (kind) => {
+      const optionsTo = (receiver: Receiver): Partial<AppOptions> =>
+        kind === 'webhooks' ? { webhooks: webhooksTo(receiver) } : { endpoint: receiver.url().slice(0, -1) };
+      const common = { connection: backend.connection, flushAt: 1, unknownJobTimeout: 0 };
+      const shop = await stage.app({
+        ...{ ...common, writeKey: 'wk_shop', worker: false },
+        ...optionsTo(shopReceiver),
+      });
+      shop.analytics.track({ userId: 'u1', event: 'Of the shop' });
+      await shop.analytics.flush();
+      await shop.close();
+      const billing = await stage.app({ ...common, writeKey: 'wk_billing', ...optionsTo(billingReceiver) });
+      const [job] = await billing.failedJobs();
+      expect(job?.failedReason).toMatch(/^OTHER_APPLICATION: /);
+      // For example, the URL of the destination has changed to this one.
+      const deliveries = billing.context.get(DeliveriesService);
+      expect(await deliveries.replay({ error: 'OTHER_APPLICATION' })).toBe(1);
+      await billingReceiver.received(1);
+    },
+  );
 
   it.each([
     ['has a new write key', 'shop', 'wk_new'],

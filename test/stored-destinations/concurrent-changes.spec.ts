@@ -31,7 +31,7 @@ describeWith('postgres', PostgresServer.installed, 'changes of destinations at t
     return app.context.get(DestinationsService);
   }
 
-  it('do not wait for each other if one adds and another deletes a destination of the same tenant', async () => {
+  it('do not deadlock if one adds and another deletes a destination of the same tenant', async () => {
     const [mine, others] = [await start(), await start()];
     const { id } = await mine.create(ACME);
     await others.list();

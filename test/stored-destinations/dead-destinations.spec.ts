@@ -154,7 +154,7 @@ describe('a destination that takes nothing', () => {
     });
   });
 
-  it('starts again when it takes a message, which the store learns if it knew of the failures', async () => {
+  it('has its failing days counted anew after it takes a message, which the store learns if it knew of the failures', async () => {
     await after(0, failing(404));
     await after(DAY, failing(404));
     await after(0, DELIVERED);
@@ -209,7 +209,7 @@ describe('a destination that takes nothing', () => {
     expect(told).toEqual(['disabled']);
   });
 
-  it('starts again when it is enabled', async () => {
+  it('has its failing days counted anew when it is enabled', async () => {
     await after(0, failing(404));
     await after(DAY, failing(404));
     await disableAndEnable();
@@ -218,7 +218,7 @@ describe('a destination that takes nothing', () => {
     await expectEnabled();
   });
 
-  it('starts again in all processes when it is enabled after one of them disabled it', async () => {
+  it('has its failing days counted anew in all processes when it is enabled after one of them disabled it', async () => {
     await after(0, failing(404));
     await after(0, failing(404), other);
     await after(DAY, failing(404));
@@ -252,12 +252,12 @@ describe('a destination that takes nothing', () => {
     expect(told).toEqual(['disabled']);
   });
 
-  it('is disabled when all URLs that it has left answer 410', async () => {
+  it('is disabled when all of its remaining URLs answer 410', async () => {
     await after(0, failing(410, 410));
     expect(told).toEqual(['disabled']);
   });
 
-  it('starts again when its owner gives it another URL, but not after other changes', async () => {
+  it('has its failing days counted anew when its owner gives it another URL, but not after other changes', async () => {
     await after(0, failing(404));
     await after(2 * HOUR, failing(404));
     await records.change('a', {}, () => ({ name: 'Warehouse', urls: URLS.slice(0, 1) }));
@@ -270,10 +270,10 @@ describe('a destination that takes nothing', () => {
     expect(told).toEqual(['disabled']);
   });
 
-  it('is not disabled for five days of failures of a URL that the store has replaced', async () => {
+  it('is not disabled because a URL that the store has replaced failed for five days', async () => {
     await records.change('a', {}, () => ({ failingSince: now - 6 * DAY }));
     one.known = await stored();
-    // Not replaced through this module, which would have started again.
+    // Not replaced through this module, which would have begun to count anew.
     await store.replace({ ...one.known, ...TIMES, urls: URLS.slice(1, 2), version: 3 });
     await after(0, failing(404), one, { hasHeard: false });
     await expectEnabled();
@@ -513,7 +513,7 @@ describeServersOrEmbedded('a dead destination', (backend) => {
 describeAnyServer("a dead destination of the application's own store", (backend) => {
   const stage = new Stage();
 
-  it('gets a message that it refuses only once, even if its store returns times as texts', async () => {
+  it('gets a refused message only once, even if its store returns times as texts', async () => {
     const receiver = await stage.receiver({ answer: [404] });
     const store = new MemoryDestinationStore();
     await store.insert({ id: 'hook', tenant: 'acme', urls: [receiver.url()], ...TIMES, version: 1 }, 1);

@@ -174,7 +174,7 @@ describe('a directory of destinations', () => {
     expect(clock.holding).toBe(0);
   });
 
-  it('reports a tenant that cannot be looked up once, whatever is found meanwhile', async () => {
+  it('reports only once that a tenant cannot be looked up, whatever is found meanwhile', async () => {
     store.damaged = 'acme';
     const waiting = directory.ofTenant('acme');
     for (const other of ['one', 'two', 'three']) {

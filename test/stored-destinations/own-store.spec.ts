@@ -232,7 +232,7 @@ describeAnyServer("destinations in the application's own store", (backend) => {
     ]);
   });
 
-  it('do not keep the application from closing while the store hangs, which logs the lost messages', async () => {
+  it('do not keep the application from closing while the store hangs, and lost messages are logged', async () => {
     const app = await start({ shutdownTimeout: 500 });
     track(app, 'before');
     await customer.received(1);

@@ -277,7 +277,7 @@ describe('the breaker of an endpoint', () => {
     expect(breaker.wait(now)).toBe(5 * SECOND);
   });
 
-  it('holds requests back for as long as a receiver asks for that is not down', () => {
+  it('holds requests back for as long as a receiver asks, even if it is not down', () => {
     breaker.hold(now, MINUTE);
     expect(breaker.isOpen).toBe(false);
     expect(breaker.wait(now)).toBe(MINUTE);

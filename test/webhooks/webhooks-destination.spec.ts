@@ -66,7 +66,7 @@ describe('the webhooks destination', () => {
     expect(destination([])).toMatchObject({ id: 'crm', name: 'Webhooks', retryWindow: 14_400_000 });
   });
 
-  it('counts a URL whose name could not be looked up as neither down nor up', async () => {
+  it('counts a URL as neither down nor up if the look-up of its name did not get its turn', async () => {
     let isBusy = true;
     const busy = new WebhookClient({
       connections: 1,

@@ -281,19 +281,22 @@ describeBackend('the history store', (backend) => {
     it.each([
       ['several attempts', false],
       ['their first attempt', true],
-    ])('returns and keeps the newest entries first: messages delivered by %s', async (_, isWhole) => {
-      const hundred = (name: string, first: number): WrittenEntry[] =>
-        Array.from({ length: 100 }, (_, n) => entry(`${name}${n}`, { ordinal: first + n, isWhole }));
-      await store.write([history({ entries: hundred('early', late) })], now + 3 * HOUR);
-      const [first, ...others] = hundred('new', ordinalOf(now));
-      await store.write([history({ entries: first === undefined ? [] : [first] })], now);
-      expect((await idsOf('crm', 3, now)).slice(0, 2)).toEqual(['new0', 'early99']);
-      await store.write([history({ entries: others })], now);
-      expect(await idsOf('crm', 100, now)).toEqual(Array.from({ length: 100 }, (_, n) => `new${99 - n}`));
-      expect(await storedEntries()).toBe(100);
-    });
+    ])(
+      'returns entries written since then first, and keeps them: messages delivered by %s',
+      async (_, isWhole) => {
+        const hundred = (name: string, first: number): WrittenEntry[] =>
+          Array.from({ length: 100 }, (_, n) => entry(`${name}${n}`, { ordinal: first + n, isWhole }));
+        await store.write([history({ entries: hundred('early', late) })], now + 3 * HOUR);
+        const [first, ...others] = hundred('new', ordinalOf(now));
+        await store.write([history({ entries: first === undefined ? [] : [first] })], now);
+        expect((await idsOf('crm', 3, now)).slice(0, 2)).toEqual(['new0', 'early99']);
+        await store.write([history({ entries: others })], now);
+        expect(await idsOf('crm', 100, now)).toEqual(Array.from({ length: 100 }, (_, n) => `new${99 - n}`));
+        expect(await storedEntries()).toBe(100);
+      },
+    );
 
-    it('keeps 100 entries even while the clock is ahead', async () => {
+    it('has kept only 100 entries even before the correction', async () => {
       for (let number = 0; number < 250; number += 50) {
         const entries = Array.from({ length: 50 }, (_, n) =>
           entry(`m${number + n}`, { ordinal: late + number + n }),
@@ -308,7 +311,7 @@ describeBackend('the history store', (backend) => {
       ['failed for good', named('tried'), { ...named('failed'), state: 'failed' }, false],
       ['was delivered after a replay', { ...named('failed'), state: 'failed' }, entry('a').head, false],
       [
-        'was delivered by the first attempt after one',
+        'was delivered by the first attempt after a replay',
         { ...named('failed'), state: 'failed' },
         entry('a').head,
         true,

@@ -129,7 +129,7 @@ describe.each(PLATFORMS)('the tracking API on %s, given bad input', (platform) =
     expect(JSON.stringify(answers.map(({ body }) => body))).not.toContain(secret);
   });
 
-  it('answers 413 to more than 2,500 messages', async () => {
+  it('takes 2,500 messages, and answers 413 to more', async () => {
     const batchOf = (count: number): object => ({ batch: Array.from({ length: count }, () => TRACK) });
     const many = await server.post('/v1/batch', gzipSync(JSON.stringify(batchOf(2_501))), HEADERS);
     expect(many).toMatchObject({ status: 413, body: { code: 'TOO_MANY_MESSAGES' } });

@@ -83,7 +83,7 @@ describe.each(PLATFORMS)('compressed requests without a write key in a header on
     expect(await statusesOf(gzipSync(batch(KEY)))).toEqual(refusedAfter(SENT, 200));
   });
 
-  it('keep out no requests that are uncompressed or have a key in the header, and other requests for a second', async () => {
+  it('keep out others like them for a second, but no requests that are uncompressed or have a key in the header', async () => {
     await statusesOf(gzipSync(batch()));
     expect(await send(batch(KEY))).toMatchObject({ status: 200 });
     expect(await send(gzipSync(batch()), basic(KEY))).toMatchObject({ status: 200 });

@@ -17,7 +17,7 @@ describe('the rate limiter', () => {
     expect(limiter.wait('web', NOW + 100)).toBe(0);
   });
 
-  it('takes a request that exceeds the limit as a whole, and makes later requests wait for as long as it is worth', () => {
+  it('takes a request as a whole even if it exceeds the limit, and makes later requests wait for as long as it is worth', () => {
     const limiter = new RateLimiter(10);
     limiter.count('web', messages(50), NOW);
     expect(limiter.wait('web', NOW)).toBe(4_000);

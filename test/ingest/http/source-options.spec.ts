@@ -64,7 +64,7 @@ describe('the `schema` of a source', () => {
     [{ x: 'false' }, ['sources[0].schema["x"]']],
     [{ x: { Webhooks: 'false' } }, ['sources[0].schema["x"]']],
     [{ x: { All: false } }, ['sources[0].schema["x"]']],
-  ])('is refused with the paths of what is wrong, if anything: %j', (schema, problems) => {
+  ])('has exactly its wrong parts reported, by their paths: %j', (schema, problems) => {
     expect(schemaProblems(schema)).toEqual(problems);
   });
 });

@@ -128,7 +128,7 @@ describe('the schema of a source', () => {
     'Order Seen': { Other: false },
   };
 
-  it('keeps `track` calls from destinations by the name of their event, and counts them as received', async () => {
+  it('withholds `track` calls from destinations by the name of their event, and counts them as received', async () => {
     const app = await appOf({ sources: [{ ...WEB, schema }, MOBILE], webhooks: webhooksTo(receiver) });
     for (const event of [...Object.keys(schema), 'debug event', 'constructor']) {
       app.analytics.track({ userId: 'u1', event });

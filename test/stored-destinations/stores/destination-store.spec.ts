@@ -160,7 +160,7 @@ describeBackend('a destination store', (backend) => {
     expect(found).toContain(`btree (id) WHERE (record ~~ '%"enabled":false%'::text)`);
   });
 
-  it('returns no changes if it no longer has all of them', async () => {
+  it('returns `undefined` instead of changes if it no longer has all of them', async () => {
     const { revision } = await store.changesSince(undefined);
     await store.insert(ONE, 10);
     expect((await store.changesSince(revision + 100)).changes).toBeUndefined();

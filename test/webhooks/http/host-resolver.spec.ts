@@ -293,7 +293,7 @@ describe('the host resolver', () => {
         return { resolver, pass };
       }
 
-      it('asks the system again after three times the duration if others wait for the system', async () => {
+      it('asks the system again only after three times the duration of its last answer if others wait for the system', async () => {
         const { resolver, pass } = await setUpSlow(10_000, true);
         const findSlow = async (): Promise<unknown[]> => {
           const found: unknown[] = [];
@@ -335,7 +335,7 @@ describe('the host resolver', () => {
         expect(await find(resolver, 'slow.apps')).toEqual([ADDRESS]);
       });
 
-      it('waits as well if its last answer came when nobody waited for it any more', async () => {
+      it('does not ask again at once either if the last answer came when nobody waited for it any more', async () => {
         const pass = mockClock();
         let answer: (addresses: LookupAddress[]) => void = () => undefined;
         const { resolver } = await setUp(() => 'NXDOMAIN', {

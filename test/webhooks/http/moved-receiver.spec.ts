@@ -79,7 +79,7 @@ describe('a receiver that moves to another address while its connections are in 
     expect([before, after].map(({ requests }) => requests.length)).toEqual([1, 1]);
   });
 
-  it('gets no new connections before that time, and not all of them at once', async () => {
+  it('gets no new connections until some are 45 seconds old, and not all of them at once', async () => {
     const burst = (): Promise<unknown> => Promise.all(Array.from({ length: 20 }, post));
     await burst();
     expect(before.connections).toBe(20);

@@ -136,7 +136,7 @@ describe('webhookBody', () => {
     );
   });
 
-  it('is unchanged by this even if the traits and the properties of a page have the same keys', () => {
+  it('is unchanged by parsing and serializing it again even if the traits and the properties of a page have the same keys', () => {
     fc.assert(
       fc.property(ODD_OBJECTS, ODD_OBJECTS, (traits, properties) => {
         const json = serialized(createMessage('page', { userId: 'u1', traits, properties }, {}));
