@@ -8,6 +8,8 @@ import { Stage, webhooksTo } from '../support/stage.js';
 
 /** In milliseconds. */
 const RETRY_WINDOW = 6_000;
+/** So long that the window ended more than an eighth of its length ago when the sender is back, in milliseconds. */
+const AWAY = RETRY_WINDOW * 1.25;
 /** Failed requests after the sender is back, before the receiver takes any: one attempt at each message is too few. */
 const FAILURES = 12;
 
@@ -39,7 +41,7 @@ describeServersOrEmbedded('a sender that was away for longer than the window', (
     for (const messageId of ids) producer.analytics.track({ userId: 'u1', event: 'Waited', messageId });
     await producer.analytics.flush();
     await producer.close();
-    await pause(RETRY_WINDOW + 500);
+    await pause(AWAY);
     comeBack();
     const after = await stage.app(optionsFor(receiver));
     await after.queue.resume();
@@ -54,7 +56,7 @@ describeServersOrEmbedded('a sender that was away for longer than the window', (
     await before.analytics.flush();
     await receiver.received(1);
     await before.close();
-    await pause(RETRY_WINDOW + 500);
+    await pause(AWAY);
     comeBack();
     await expectDelivered(await stage.app(optionsFor(receiver)), receiver, [id]);
   });
@@ -67,7 +69,7 @@ describeServersOrEmbedded('a sender that was away for longer than the window', (
     await before.analytics.flush();
     await receiver.received(5);
     await before.close();
-    await pause(RETRY_WINDOW + 500);
+    await pause(AWAY);
     comeBack();
     await expectDelivered(await stage.app(optionsFor(receiver)), receiver, ids);
   });
