@@ -1,3 +1,3 @@
-/** The files of the console's page, which the build has put into a module so that bundles have them. */
+/** The script and styles of the console's page. The build puts them into a module, so that bundles include them. */
 export declare const SCRIPT: string;
 export declare const STYLES: string;

@@ -12,10 +12,10 @@ export default tseslint.config(
     rules: {
       '@typescript-eslint/consistent-type-imports': 'error',
       '@typescript-eslint/explicit-module-boundary-types': 'error',
-      // Nest's modules are classes that hold nothing but their decorator.
+      // Nest's modules are often empty classes with a decorator.
       '@typescript-eslint/no-extraneous-class': ['error', { allowWithDecorator: true }],
       '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true }],
-      // Nest 12 declares the options of `NestFactory.create` as a class, which literals are then held against.
+      // Nest 12 declares the options of `NestFactory.create` as a class, so this rule would refuse object literals.
       '@typescript-eslint/no-unsafe-class-instance-assignment': 'off',
       'no-restricted-syntax': [
         'error',

@@ -1,6 +1,6 @@
 import { availableParallelism, totalmem } from 'node:os';
 
-/** What a worker takes with the servers and processes that its specs start, in bytes. */
+/** Memory that a worker needs, including the servers and processes that its specs start, in bytes. */
 const MEMORY_OF_A_WORKER = 1.5 * 2 ** 30;
 
 /** @type {import('jest').Config} */
@@ -16,13 +16,14 @@ export default {
   globalSetup: '<rootDir>/test/support/originals-folder.mjs',
   globalTeardown: '<rootDir>/test/support/originals-removal.mjs',
   testTimeout: 120_000,
-  // Most tests wait for servers and processes of their own. The last workers wait until a core is idle (`idle-cores.mjs`).
-  // Chaos tests load the cores themselves. One worker alone would run in the main process, which nothing replaces.
+  // Most tests wait for their own servers and processes, so there are more workers than cores. The last workers wait
+  // until a core is idle (`idle-cores.mjs`). Chaos tests load the cores themselves. There are at least two workers: a
+  // single worker would run in the main process, which is never replaced.
   maxWorkers: Math.min(
     availableParallelism() + (process.env.CHAOS ? 1 : 6),
     Math.max(Math.floor(totalmem() / MEMORY_OF_A_WORKER), 2),
   ),
-  // A process keeps what its specs leave behind, so it makes way for a new one now and then.
+  // Specs leave memory behind in their worker, so a worker that has grown beyond this is replaced.
   workerIdleMemoryLimit: '500MB',
   testSequencer: '<rootDir>/test/support/slow-early-sequencer.mjs',
   reporters: ['default', '<rootDir>/test/support/summary-reporter.mjs'],

@@ -1,6 +1,6 @@
 /**
  * Builds the package twice, as ES modules and as CommonJS, and then the sample application on top of it. With
- * `--if-changed` it does nothing when the last build was made from the same files.
+ * `--if-changed`, does nothing if the last build was made from the same files.
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -9,7 +9,7 @@ import { dirname, join, relative, sep } from 'node:path';
 import { buildSync } from 'esbuild';
 
 const ROOT = join(import.meta.dirname, '..');
-/** What the last complete build was made from. */
+/** File with the fingerprint of the sources of the last complete build. */
 const BUILT_FROM = join(ROOT, 'dist/.built-from');
 const SOURCES = [
   'src',
@@ -24,10 +24,10 @@ const SOURCES = [
   'tsconfig.cjs.json',
 ];
 
-/** TypeScript 7 takes a quarter of the time. ESLint and TypeDoc work with the programming interface of TypeScript 6. */
+/** TypeScript 7 takes a quarter of the time. ESLint and TypeDoc use the API of TypeScript 6. */
 const TSC = 'node_modules/typescript-7/bin/tsc';
 
-/** TypeScript hides the `require` of a dynamic import in a function, where no bundler sees that it may fail. */
+/** TypeScript compiles dynamic imports to a `require` in a callback, where bundlers do not see the `try` around it. */
 const DEFERRED_REQUIRE = /Promise\.resolve\(\)\.then\(\(\) => (__importStar\(require\(["'][^"']+["']\)\))\)/g;
 
 function filesIn(folder) {
@@ -62,7 +62,7 @@ function buildCommonJs() {
   );
   for (const file of filesIn(folder).filter((name) => name.endsWith('.js'))) {
     const code = readFileSync(file, 'utf8');
-    // The folder is a package of its own to Node, whose `imports` may not lead out of it.
+    // For Node, this folder is a package of its own, and `imports` must not lead out of a package.
     const changed = code
       .replace(DEFERRED_REQUIRE, '$1')
       .replace(/require\(["'](#[\w-]+)["']\)/g, (_, name) => {
@@ -73,7 +73,7 @@ function buildCommonJs() {
   }
 }
 
-/** The console's page, with everything that it needs, as a module: a bundle has no files to read. */
+/** Builds the console's page, with everything that it needs, as a module: a bundle has no files to read. */
 function buildConsole() {
   const page = join(ROOT, 'src/console/page');
   run(TSC, '-p', join(page, 'tsconfig.json'));

@@ -1,5 +1,5 @@
 /**
- * The site of the documentation: `npm run docs` builds it and checks its links, `npm run docs:dev` serves it while
+ * Makes the documentation site: `npm run docs` builds it and checks its links, `npm run docs:dev` serves it while
  * you write.
  */
 import { spawnSync } from 'node:child_process';
@@ -8,7 +8,7 @@ import { join } from 'node:path';
 
 const ROOT = join(import.meta.dirname, '..');
 const SITE = join(ROOT, 'docs/.vitepress/dist');
-/** What is read outside of the site, and links into its pages. */
+/** Files outside the site that link to its pages. */
 const FILES = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md'];
 
 function run(program, ...args) {
@@ -19,7 +19,7 @@ function run(program, ...args) {
   if (status !== 0) process.exit(status ?? 1);
 }
 
-/** The pages of the site, by their paths. */
+/** Returns the HTML of the site's pages, by path. */
 function builtPages() {
   const files = readdirSync(SITE, { recursive: true }).filter((name) => name.endsWith('.html'));
   return new Map(
@@ -30,7 +30,7 @@ function builtPages() {
   );
 }
 
-/** VitePress fails for a link to a page that is not there, and not for a heading that is not there. */
+/** Returns the links to missing headings. VitePress itself fails only for links to missing pages. */
 function deadAnchors(pages) {
   return Array.from(pages).flatMap(([page, html]) =>
     Array.from(html.matchAll(/<a [^>]*href="([^":]*#[^"]+)"/g), ([, href]) => href)
@@ -66,7 +66,7 @@ function checkLinks() {
 }
 
 const isServed = process.argv[2] === 'dev';
-// Continuous integration makes the site for its links, from sources that its build has checked.
+// CI builds the site to check its links. The build of the package has already checked the types.
 const unchecked = process.env.CI === 'true' ? ['--skipErrorChecking'] : [];
 run('typedoc/bin/typedoc', '--options', 'docs/typedoc.json', ...unchecked);
 run('vitepress/bin/vitepress.js', isServed ? 'dev' : 'build', 'docs');

@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitepress';
 
-/** A page that is not here can be found by its links and by the search alone. */
+/** Pages in the sidebar. Other pages are found only through links and the search. */
 const SIDEBAR = [
   {
     text: 'Start',
@@ -57,7 +57,7 @@ const SIDEBAR = [
   },
 ];
 
-/** The anchors that GitHub makes, so that links lead to the same headings there. */
+/** Returns the anchor that GitHub gives a heading, so that links also work there. */
 function slugify(heading) {
   return heading
     .toLowerCase()
@@ -71,7 +71,7 @@ export default defineConfig({
   lang: 'en',
   cleanUrls: true,
   markdown: { anchor: { slugify } },
-  // The search index is large, and loaded when somebody searches.
+  // The search index is large, but it is loaded only when somebody searches.
   vite: { build: { chunkSizeWarningLimit: 4_000 } },
   themeConfig: {
     nav: [

@@ -7,7 +7,7 @@ import { ShopModule } from './shop/shop.module.js';
 import type { Settings } from './start/settings.js';
 import { WebhookModule } from './webhook/webhook.module.js';
 
-/** The shop, the analytics that it uses, and the receiver that a customer of such analytics would run. */
+/** The shop, the analytics that it uses, and a receiver such as a customer would run. */
 @Module({})
 export class AppModule {
   static with({ port, queueUrl, worker, sharedSecret }: Settings, database: ShopDatabase): DynamicModule {
@@ -21,25 +21,25 @@ export class AppModule {
             urls: [`http://127.0.0.1:${port}/hooks`],
             headers: { 'X-Shop': 'sample' },
             sharedSecret,
-            // The receiver is on this machine; elsewhere this stays off, so that no URL reaches into the network.
+            // The receiver is on this machine. Leave this off in production, so that no URL reaches your network.
             allowPrivateNetwork: true,
           },
-          // Visitors register webhooks of their own: each is a tenant, whose events are those of its browser.
+          // Visitors register their own webhooks: each visitor is a tenant, with the events of one browser.
           destinations: {
             tenant: (message) => ('anonymousId' in message ? message.anonymousId : undefined),
-            // The shop has no secrets worth a key; elsewhere this is one, from the environment.
+            // The shop's secrets need no encryption. In production, set a key from the environment.
             encryptionKey: false,
             allowPrivateNetwork: true,
           },
-          // All webhooks, for whoever sits at this machine; elsewhere, this looks at who is signed in.
+          // Whoever uses this machine sees all webhooks. In production, check who is signed in.
           console: { authorize: () => ({ operator: true }) },
-          // Without a URL the queue is embedded in this process, in `.analytics` of the working directory.
+          // Without a URL, the queue is embedded in this process, and stored in `.analytics` in the working directory.
           ...(queueUrl === undefined ? {} : { connection: queueUrl }),
-          // What is paid in a transaction: its event is a row beside the order.
+          // The event of an order that is paid in a transaction is a row in the same database.
           outbox: { connection: database.connection, migrate: true },
-          // Five seconds are the default, and long for someone who watches the page.
+          // The default is five seconds, which is long for someone who watches the page.
           flushAfter: 1_000,
-          // Asked when an event is recorded: whoever signs up is a customer by then.
+          // Called when an event is recorded: by then, a visitor who signs up is a customer.
           identity: ({ request }) => ({
             anonymousId: request?.visitor?.id,
             userId: request?.visitor?.customer?.id,

@@ -7,13 +7,13 @@ import { readSettings } from './start/settings.js';
 import { StartProblem } from './start/start-problem.js';
 import { welcome } from './start/welcome.js';
 
-/** The shop has no passwords, so it is for this machine alone. */
+/** The shop has no passwords, so only this machine can reach it. */
 const HOST = '127.0.0.1';
 
 const OPTIONS: Pick<NestApplicationOptions, 'rawBody' | 'forceCloseConnections' | 'logger'> = {
-  // A signature is over the bytes that were sent; what was parsed of them may be written differently.
+  // A signature covers the bytes that were sent. Serializing the parsed body again may give other bytes.
   rawBody: true,
-  // A page that watches never disconnects, and the server would wait for it when it closes.
+  // An open page never ends its stream, and a server that closes would wait for it.
   forceCloseConnections: true,
   logger: ['fatal', 'error', 'warn'],
 };
@@ -25,7 +25,7 @@ async function start(): Promise<void> {
     AppModule.with(settings, await ShopDatabase.open(settings.databaseUrl)),
     OPTIONS,
   );
-  // Without them Ctrl-C would end the process before the events in memory are in the queue.
+  // Without these hooks, Ctrl-C would end the process before the events in memory are in the queue.
   app.enableShutdownHooks();
   await app.listen(settings.port, HOST);
   console.log(welcome(settings));

@@ -293,16 +293,16 @@ describe('the sample shop', () => {
         await choose('down', 'The receiver is down.');
         await visitor.click('Order a mug track');
         await visitor.reads('503, will be retried');
-        await choose('up', 'The receiver takes what comes.');
+        await choose('up', 'The receiver accepts everything.');
         await visitor.page.locator('#deliveries ::-p-text(attempt 2)').click();
         const first = await visitor.page.evaluate('document.querySelector(location.hash).innerText');
         expect(first).toContain('503');
         expect(first).not.toContain('attempt');
 
-        await choose('broken', 'The receiver refuses everything for good.');
+        await choose('broken', 'The receiver rejects everything for good.');
         await visitor.click('Order a mug track');
         await visitor.reads('400, failed for good');
-        await choose('up', 'The receiver takes what comes.');
+        await choose('up', 'The receiver accepts everything.');
         await visitor.click('replay');
         await visitor.sees('400 track');
         await visitor.click('Replay all that match');

@@ -4,7 +4,7 @@ import { Controller, Get, StreamableFile } from '@nestjs/common';
 
 const PAGE = fileURLToPath(new URL('../../public/index.html', import.meta.url));
 
-/** The page with the customer's buttons on one side, and what the receiver got on the other. */
+/** Serves the page, with the customer's buttons on one side and the deliveries to the receiver on the other. */
 @Controller()
 export class PageController {
   @Get()

@@ -6,7 +6,7 @@ import { DeliveryLog } from './delivery-log.js';
 export class DeliveriesController {
   constructor(private readonly log: DeliveryLog) {}
 
-  /** Server-sent events: the deliveries so far, and then each as it arrives. */
+  /** Streams server-sent events: the deliveries so far, then each new delivery as it arrives. */
   @Sse()
   stream(): Observable<MessageEvent> {
     return this.log.all$.pipe(map((delivery) => ({ data: delivery })));

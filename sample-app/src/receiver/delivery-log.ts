@@ -2,24 +2,24 @@ import { Injectable } from '@nestjs/common';
 import { type Observable, ReplaySubject } from 'rxjs';
 import type { Delivery } from './delivery.js';
 
-/** Deliveries that a page sees when it connects. */
+/** Number of deliveries that a page gets when it connects. */
 const KEPT = 200;
-/** Ids by which a duplicate is recognized. A real receiver keeps them where it keeps the events, for hours. */
+/** Number of ids kept to recognize duplicates. A real receiver stores the ids with the events, for 8 days. */
 const REMEMBERED = 10_000;
 
-/** The latest deliveries, in memory, each event once. */
+/** Keeps the latest deliveries in memory, each verified event once. */
 @Injectable()
 export class DeliveryLog {
   private readonly deliveries = new ReplaySubject<Delivery>(KEPT);
   private readonly ids = new Set<string>();
 
-  /** Those so far, and then each as it arrives. */
+  /** Emits the deliveries so far, then each new delivery as it arrives. */
   get all$(): Observable<Delivery> {
     return this.deliveries.asObservable();
   }
 
   add(delivery: Delivery): void {
-    // Only a verified id counts, or a stranger could use one up before the real event arrives.
+    // Only verified ids count: otherwise, a stranger could send an id first, and the real event would be dropped.
     if (delivery.verdict === 'verified' && this.isDuplicate(delivery.id)) return;
     this.deliveries.next(delivery);
   }

@@ -1,7 +1,9 @@
 /**
- * What the receiver made of a request: it was signed and is kept; it was signed and turned away with 503,
- * to come again; it was signed and turned away with 400, for good; or it was not signed with our secret, and
- * anyone may have sent it.
+ * What the receiver did with a request:
+ * - `verified`: it was signed, and is kept.
+ * - `refused`: it was signed, and was answered with 503, so it is sent again.
+ * - `rejected`: it was signed, and was answered with 400, so it is not sent again.
+ * - `not verified`: it was not signed with our secret, so anyone may have sent it.
  */
 export type Verdict = 'verified' | 'refused' | 'rejected' | 'not verified';
 

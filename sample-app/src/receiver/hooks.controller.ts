@@ -19,8 +19,8 @@ export class HooksController {
   constructor(private readonly receiver: Receiver) {}
 
   /**
-   * Where the webhooks arrive. A status of 2xx says that the event is here; of 5xx, that it shall come again; of
-   * 400, that nobody needs to try again.
+   * Receives webhooks. A 2xx status says that the event has arrived, a 5xx status asks the sender to try again, and
+   * 400 asks the sender not to.
    */
   @Post()
   @HttpCode(204)
@@ -30,18 +30,18 @@ export class HooksController {
     @Headers('webhook-id') id = '',
     @Headers('x-signature') signature = '',
   ): void {
-    if (rawBody === undefined) throw new BadRequestException('A webhook is a JSON object.');
+    if (rawBody === undefined) throw new BadRequestException('The body of a webhook must be a JSON object.');
     const verdict = this.receiver.receive({ id, signature, rawBody, body });
     if (verdict === 'not verified') throw new UnauthorizedException('The signature is wrong or missing.');
-    if (verdict === 'rejected') throw new BadRequestException('This receiver is broken.');
-    if (verdict === 'refused') throw new ServiceUnavailableException('Closed for now, try again later.');
+    if (verdict === 'rejected') throw new BadRequestException('The receiver is broken.');
+    if (verdict === 'refused') throw new ServiceUnavailableException('The receiver is down. Try later.');
   }
 
-  /** Breaks the receiver, or puts it right, so that retries and failures can be watched. */
+  /** Breaks or repairs the receiver, so that you can watch retries and failures. */
   @Put('state')
   @HttpCode(204)
   setState(@Body('state') state: unknown): void {
-    if (!isReceiverState(state)) throw new BadRequestException('The state is up, down or broken.');
+    if (!isReceiverState(state)) throw new BadRequestException('The state must be up, down or broken.');
     this.receiver.state = state;
   }
 }

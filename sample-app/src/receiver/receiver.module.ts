@@ -4,7 +4,7 @@ import { DeliveryLog } from './delivery-log.js';
 import { HooksController } from './hooks.controller.js';
 import { Receiver, SHARED_SECRET } from './receiver.js';
 
-/** Stands in for the customer's application, and so knows nothing of the shop but the shared secret. */
+/** Stands in for the customer's application, so it shares nothing with the shop except the secret. */
 @Module({
   providers: [DeliveryLog, Receiver],
   controllers: [HooksController, DeliveriesController],

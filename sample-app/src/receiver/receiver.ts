@@ -5,7 +5,7 @@ import { DeliveryLog } from './delivery-log.js';
 
 export const SHARED_SECRET = Symbol('SHARED_SECRET');
 
-/** What becomes of an event: it is taken; it is turned away and comes again later; or it never comes again. */
+/** `up` accepts events, `down` refuses them so that they are sent again, and `broken` rejects them for good. */
 export type ReceiverState = keyof typeof VERDICTS;
 
 const VERDICTS = { up: 'verified', down: 'refused', broken: 'rejected' } as const satisfies Record<
@@ -26,7 +26,7 @@ export interface Hook {
   body: unknown;
 }
 
-/** The customer's side of a webhook: believes only what is signed, and keeps each event once. */
+/** The customer's side of a webhook: accepts only signed events, and keeps each event once. */
 @Injectable()
 export class Receiver {
   state: ReceiverState = 'up';

@@ -17,7 +17,7 @@ export class AccountController {
     private readonly bigSpenders: BigSpenders,
   ) {}
 
-  // The alias first: it is what joins the stranger's page views to the account.
+  // The alias comes first: it links the visitor's earlier page views to the account.
   @Post()
   @Alias()
   @Identify({ traits: ({ result: { name, email } }) => ({ name, email }) })
@@ -46,11 +46,11 @@ export class AccountController {
     @Res({ passthrough: true }) response: Pick<ServerResponse, 'setHeader'>,
   ): Promise<void> {
     const { id } = this.customers.require(visitor.id);
-    // While there still is an account: the next recomputation must not speak of someone who is forgotten.
+    // Before the account is deleted: otherwise, the next recomputation would send a call about a deleted customer.
     await this.bigSpenders.remove(id);
     this.customers.delete(visitor.id);
     this.analytics.delete({ userId: id });
-    // The old visitor id was tied to the account, so what this browser does from now on needs a new one.
+    // The old visitor id is linked to the account, so the browser gets a new id.
     response.setHeader('Set-Cookie', visitorCookie(randomUUID()));
   }
 }

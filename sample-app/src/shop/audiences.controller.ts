@@ -6,7 +6,7 @@ import { BigSpenders } from './big-spenders.js';
 export class AudiencesController {
   constructor(private readonly bigSpenders: BigSpenders) {}
 
-  /** A button here; in a larger shop, a nightly job. */
+  /** Runs when a button is clicked. In a larger shop, this would be a nightly job. */
   @Post('big-spenders')
   @HttpCode(200)
   recompute(): Promise<AudienceSyncResult> {

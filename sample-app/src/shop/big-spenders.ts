@@ -2,12 +2,12 @@ import { Injectable } from '@nestjs/common';
 import { AudiencesService, type AudienceSyncResult } from 'nestjs-analytics';
 import { Orders } from './orders.js';
 
-/** Receivers know it as the trait `big_spenders`. */
+/** Name of the audience. Receivers get it as the trait `big_spenders`. */
 const NAME = 'Big Spenders';
-/** In euros: two mugs are enough. */
+/** Customers who have spent more than this, in euros, are members: two mugs are enough. */
 const MORE_THAN = 20;
 
-/** The audience of the customers who spend much. */
+/** The audience of customers who have spent a lot. */
 @Injectable()
 export class BigSpenders {
   constructor(
@@ -15,7 +15,7 @@ export class BigSpenders {
     private readonly orders: Orders,
   ) {}
 
-  /** Sends an identify call for each customer who came or went since the last time, and for no other. */
+  /** Sends an identify call only for customers who joined or left since the last recomputation. */
   recompute(): Promise<AudienceSyncResult> {
     return this.audiences.sync(NAME, this.orders.customersAbove(MORE_THAN));
   }

@@ -1,7 +1,7 @@
 import { Injectable, NotFoundException } from '@nestjs/common';
 
 export interface Product {
-  /** Names the product in URLs and orders. */
+  /** Identifies the product in URLs and orders. */
   slug: string;
   title: string;
   /** In euros. */
@@ -20,7 +20,7 @@ export class Catalogue {
     const product = PRODUCTS.find((candidate) => candidate.slug === slug);
     if (product === undefined) {
       const known = PRODUCTS.map((candidate) => candidate.slug).join(', ');
-      throw new NotFoundException(`There is no such product. There are: ${known}.`);
+      throw new NotFoundException(`There is no such product. The shop sells: ${known}.`);
     }
     return product;
   }

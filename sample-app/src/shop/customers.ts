@@ -8,17 +8,17 @@ export interface Customer {
   company?: string;
 }
 
-/** Who has signed up, by visitor id. In memory: a restart makes everyone a stranger again. */
+/** The customers who have signed up, by visitor id. They are only in memory, so a restart forgets them. */
 @Injectable()
 export class Customers {
   private readonly byVisitor = new Map<string, Customer>();
 
-  /** The customer behind a visitor, if that one has signed up. */
+  /** Returns the customer behind a visitor, or `undefined` if the visitor has not signed up. */
   find(visitorId: string): Customer | undefined {
     return this.byVisitor.get(visitorId);
   }
 
-  /** The customer behind a visitor; 403 for a stranger. */
+  /** Returns the customer behind a visitor, or throws a 403 if the visitor has not signed up. */
   require(visitorId: string): Customer {
     const customer = this.find(visitorId);
     if (customer === undefined) throw new ForbiddenException('Sign up first.');
@@ -26,7 +26,7 @@ export class Customers {
   }
 
   signUp(visitorId: string, { name, email }: Pick<Customer, 'name' | 'email'>): Customer {
-    if (this.byVisitor.has(visitorId)) throw new ConflictException('You have an account already.');
+    if (this.byVisitor.has(visitorId)) throw new ConflictException('You already have an account.');
     const customer = { id: randomUUID(), name, email };
     this.byVisitor.set(visitorId, customer);
     return customer;

@@ -6,7 +6,7 @@ import { type Order, Orders } from './orders.js';
 import { RequiredTextPipe } from './required-text.pipe.js';
 import { Visitor } from './visitor.js';
 
-/** How long an answer waits for a queue that is away, in milliseconds. */
+/** How long an answer waits for a queue that cannot be reached, in milliseconds. */
 const PATIENCE = 2_000;
 
 @Controller('orders')
@@ -17,7 +17,7 @@ export class OrdersController {
     private readonly orders: Orders,
   ) {}
 
-  /** @returns the order, and whether its event is in the queue: from then on a crash cannot lose it */
+  /** @returns the order, and whether its event is in the queue, where a crash cannot lose it */
   @Post()
   @Track('Order Refused', {
     on: 'failure',
@@ -35,8 +35,8 @@ export class OrdersController {
       event: 'Order Completed',
       properties: order,
     });
-    // Decorators record when the method has ended, and the batch waits in memory for a moment. That suits
-    // what may be lost. An order may not, so it is tracked by hand, and in the queue before the answer.
+    // A decorator records its event when the method has ended, and the batch waits in memory for a moment. That
+    // suits events that may be lost. This one must not be lost, so it is in the queue before the shop answers.
     const { refused, pending } = await this.analytics.flush({ timeout: PATIENCE });
     return { ...order, recorded: refused === 0 && pending === 0 };
   }

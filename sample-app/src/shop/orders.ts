@@ -14,7 +14,7 @@ export function orderOf({ slug, price }: Product): Order {
   return { orderId: randomUUID(), product: slug, revenue: price, currency: 'EUR' };
 }
 
-/** The orders so far, by visitor id: what a stranger has ordered counts for the account that follows. */
+/** The orders so far, by visitor id. Orders from before a sign-up count for the new account. */
 @Injectable()
 export class Orders {
   private readonly byVisitor = new Map<string, Order[]>();
@@ -42,7 +42,7 @@ export class Orders {
     return order;
   }
 
-  /** Ids of the customers who have spent more than this, in euros. */
+  /** Yields the ids of the customers who have spent more than this amount, in euros. */
   *customersAbove(amount: number): Generator<string, void> {
     for (const [visitorId, orders] of this.byVisitor) {
       const customer = this.customers.find(visitorId);

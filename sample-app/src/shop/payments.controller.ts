@@ -16,7 +16,7 @@ export class PaymentsController {
     private readonly orders: Orders,
   ) {}
 
-  /** Pays an order in a transaction. The event is part of it: if the payment fails, neither is stored. */
+  /** Pays for an order in a transaction. If the payment fails, neither the order nor its event is stored. */
   @Post()
   async pay(
     @CurrentVisitor() visitor: Visitor,

@@ -6,7 +6,7 @@ import { Catalogue, type Product } from './catalogue.js';
 export class ProductsController {
   constructor(private readonly catalogue: Catalogue) {}
 
-  // Who is looking comes from the option `identity`; address, browser and URL come from the request.
+  // The visitor comes from the option `identity`. IP address, browser and URL come from the request.
   @Get(':slug')
   @Page({
     category: 'Products',

@@ -2,16 +2,16 @@ import { PGlite } from '@electric-sql/pglite';
 import type { OutboxExecutor, OutboxOptions } from 'nestjs-analytics';
 import pg from 'pg';
 
-// The lock keeps two processes that start together from creating the table at once, of which PostgreSQL fails one.
+// If two processes that start together created the table at once, PostgreSQL would fail one of them. Hence the lock.
 const TABLE = `SELECT pg_advisory_xact_lock(hashtext('paid_orders'));
 CREATE TABLE IF NOT EXISTS paid_orders (
   order_id text PRIMARY KEY, visitor_id text NOT NULL, product text NOT NULL)`;
 
-/** The shop's own database, where orders are paid. */
+/** The shop's own database, which stores paid orders. */
 export abstract class ShopDatabase {
-  /** Where the outbox is: beside the orders. */
+  /** Connection of the outbox, which is in the same database as the orders. */
   abstract readonly connection: OutboxOptions['connection'];
-  /** Commits what the work wrote, or nothing of it if the work rejects. */
+  /** Commits everything that the work writes, or nothing if the work rejects. */
   abstract transaction<T>(work: (tx: OutboxExecutor) => Promise<T>): Promise<T>;
   abstract close(): Promise<void>;
 
@@ -19,7 +19,7 @@ export abstract class ShopDatabase {
     return this.close();
   }
 
-  /** PostgreSQL at a URL; without one, a database in the memory of this process. */
+  /** Opens PostgreSQL at this URL or, without a URL, a database in the memory of this process. */
   static async open(url: string | undefined): Promise<ShopDatabase> {
     if (url === undefined) {
       const pglite = await PGlite.create('memory://');

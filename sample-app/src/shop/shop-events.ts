@@ -1,6 +1,6 @@
 import type { Order } from './orders.js';
 
-/** The shop's events. `track()` and `@Track` complete their names, check what they hold, and take no others. */
+/** The shop's events. `track()` and `@Track` complete their names, check their properties, and accept no others. */
 declare module 'nestjs-analytics' {
   interface AnalyticsEvents {
     'Order Completed': Order;

@@ -21,7 +21,7 @@ import { VisitorMiddleware } from './visitor.middleware.js';
     PaymentsController,
     AudiencesController,
   ],
-  // The visitor's webhook recognises visitors as the shop does.
+  // `WebhookModule` needs `Customers` to recognise visitors.
   exports: [Customers],
 })
 export class ShopModule implements NestModule {

@@ -6,7 +6,7 @@ import { Customers } from './customers.js';
 import { readVisitorCookie, visitorCookie } from './visitor-cookie.js';
 import { Visitor } from './visitor.js';
 
-/** Puts the visitor on the request. One without a cookie is new, and gets one with the answer. */
+/** Puts the visitor on the request. A visitor without a cookie is new, and gets a cookie with the answer. */
 @Injectable()
 export class VisitorMiddleware implements NestMiddleware {
   constructor(private readonly customers: Customers) {}

@@ -1,6 +1,6 @@
 import type { Customer, Customers } from './customers.js';
 
-/** Whoever sends a request: a stranger at first, a customer from signing up until the account is deleted. */
+/** The sender of a request, who is a customer from the sign-up until the account is deleted. */
 export class Visitor {
   constructor(
     readonly id: string,
@@ -12,7 +12,7 @@ export class Visitor {
   }
 }
 
-// What the option `identity` of the analytics reads, once the middleware has put it there.
+// `VisitorMiddleware` sets this property, and the option `identity` reads it.
 declare module 'nestjs-analytics' {
   interface AnalyticsRequest {
     visitor?: Visitor;

@@ -3,8 +3,8 @@ import { createServer } from 'node:net';
 import { StartProblem } from './start-problem.js';
 
 /**
- * Asked before the queue is opened: it may hold events of an earlier run, and with the port taken they
- * would be delivered to whatever listens there.
+ * Checks the port before the queue is opened. The queue may hold events of an earlier run, which would be delivered
+ * to any other program that listens on this port.
  */
 export async function assertPortIsFree(port: number, host: string): Promise<void> {
   const probe = createServer().listen(port, host);
@@ -23,7 +23,7 @@ function explain(port: number, error: unknown): string {
     case 'EADDRINUSE':
       return `Port ${port} is in use, perhaps by this shop in another window. Choose another: PORT=${otherThan(port)} npm start`;
     case 'EACCES':
-      return `Port ${port} is not open to this user. Choose one above 1023: PORT=3000 npm start`;
+      return `You are not allowed to use port ${port}. Choose a port above 1023: PORT=3000 npm start`;
     default:
       return `Port ${port} cannot be used (${String(code ?? error)}). Choose another: PORT=${otherThan(port)} npm start`;
   }

@@ -1,17 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import { StartProblem } from './start-problem.js';
 
-/** What the environment decides. */
+/** Settings from environment variables. */
 export interface Settings {
   /** `PORT`, 3000 by default. */
   port: number;
-  /** `QUEUE_URL`: `redis://…` or `postgres://…`; the embedded queue when it is not set. */
+  /** `QUEUE_URL`: `redis://…` or `postgres://…`; the embedded queue if it is not set. */
   queueUrl: string | undefined;
-  /** `DATABASE_URL`: `postgres://…`, where orders are paid; in the memory of this process when it is not set. */
+  /** `DATABASE_URL`: `postgres://…`, for paid orders; a database in the memory of this process if it is not set. */
   databaseUrl: string | undefined;
   /** `WORKER=false`: this process only fills the queue at `QUEUE_URL`, and another one delivers. */
   worker: boolean;
-  /** `SHARED_SECRET`; made up at start by default, since sender and receiver are one process here. */
+  /** `SHARED_SECRET`; by default random for each start, since sender and receiver are one process here. */
   sharedSecret: string;
 }
 
@@ -27,7 +27,7 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
 
 function readPort(text: string): number {
   const port = Number(text);
-  // Port 0, any that is free, is not for us: the webhooks have to know the address before it is taken.
+  // Not 0 (any free port): the webhook's URL has to be known before the server listens.
   if (!/^\d+$/.test(text) || port < 1 || port > 65_535) {
     throw new StartProblem(`PORT must be a number from 1 to 65535, not ${JSON.stringify(text)}.`);
   }

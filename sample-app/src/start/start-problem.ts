@@ -1,2 +1,2 @@
-/** Something that whoever started the shop can put right; the text says how, so no stack is shown. */
+/** A problem that the user can fix. The message says how, so no stack trace is shown. */
 export class StartProblem extends Error {}

@@ -1,6 +1,6 @@
 import type { Settings } from './settings.js';
 
-/** What the terminal shows once the shop is open: where to click, and what to curl. */
+/** Returns the text that the terminal shows once the shop is open: addresses, and commands to try. */
 export function welcome({ port, queueUrl, worker }: Settings): string {
   const url = `http://localhost:${port}`;
   const queue = queueUrl === undefined ? 'embedded, in the folder .analytics' : 'at QUEUE_URL';
@@ -10,9 +10,9 @@ export function welcome({ port, queueUrl, worker }: Settings): string {
   Watch it arrive:    curl -N ${url}/deliveries
   Open the console:   ${url}/analytics
 
-  The queue is ${queue}. ${worker ? 'Kill this process whenever you like: nothing ordered is lost.' : NO_WORKER}
+  The queue is ${queue}. ${worker ? 'You can kill this process at any time: what was ordered is not lost.' : NO_WORKER}
 `;
 }
 
 const NO_WORKER =
-  'This process does not deliver (WORKER=false):\n  start one without WORKER=false on the same queue, and it does.';
+  'This process delivers nothing (WORKER=false).\n  To deliver, start one on the same queue without WORKER=false.';

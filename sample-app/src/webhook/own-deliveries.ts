@@ -3,15 +3,15 @@ import type { Observable } from 'rxjs';
 import type { Delivery } from '../receiver/delivery.js';
 import { DeliveryLog } from '../receiver/delivery-log.js';
 
-/** Visitors whose deliveries are remembered. */
+/** Number of visitors whose deliveries are kept. */
 const MAX_VISITORS = 1_000;
 
-/** What arrived at the webhook of each visitor. */
+/** The deliveries to each visitor's own webhook. */
 @Injectable()
 export class OwnDeliveries {
   private readonly logs = new Map<string, DeliveryLog>();
 
-  /** Those of a visitor so far, and then each as it arrives. */
+  /** Emits a visitor's deliveries so far, then each new delivery as it arrives. */
   of(visitorId: string): Observable<Delivery> {
     return this.logOf(visitorId).all$;
   }

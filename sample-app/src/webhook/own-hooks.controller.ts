@@ -14,7 +14,7 @@ import {
 import { verifySignature } from 'nestjs-analytics';
 import { OwnDeliveries } from './own-deliveries.js';
 
-/** Stands in for the applications of the visitors. Each of them knows its own secret. */
+/** Stands in for the visitors' own applications. Each application knows its own secret. */
 @Controller('own-hooks')
 export class OwnHooksController {
   constructor(private readonly deliveries: OwnDeliveries) {}
@@ -28,7 +28,7 @@ export class OwnHooksController {
     @Headers('webhook-id') id = '',
     @Headers('x-signature') signature = '',
   ): void {
-    if (rawBody === undefined) throw new BadRequestException('A webhook is a JSON object.');
+    if (rawBody === undefined) throw new BadRequestException('The body of a webhook must be a JSON object.');
     if (!verifySignature(rawBody, signature, visitorId)) {
       throw new UnauthorizedException('The signature is wrong or missing.');
     }

@@ -5,10 +5,10 @@ import { CurrentVisitor } from '../shop/current-visitor.decorator.js';
 import { Visitor } from '../shop/visitor.js';
 import { OwnDeliveries } from './own-deliveries.js';
 
-/** Where the applications of the visitors listen: here they are all this process. */
+/** URL at which the visitors' applications listen. In this sample, they all are this process. */
 export const OWN_HOOKS_URL = Symbol('OWN_HOOKS_URL');
 
-/** A visitor's own webhook: it gets what this visitor does, and nothing of the others. */
+/** A visitor's own webhook, which gets the order events of this visitor only. */
 @Controller('webhook')
 export class WebhookController {
   constructor(
@@ -17,14 +17,14 @@ export class WebhookController {
     @Inject(OWN_HOOKS_URL) private readonly url: string,
   ) {}
 
-  /** Registers it, or points it here if the shop had another port before. */
+  /** Registers the webhook. If it exists, updates its URL, because the shop's port may have changed. */
   @Post()
   @HttpCode(200)
   async register(@CurrentVisitor() { id: tenant }: Visitor): Promise<DestinationDetails> {
     const urls = [`${this.url}/${tenant}`];
     const known = await this.find(tenant);
     if (known !== undefined) return this.destinations.update(known.id, { urls }, { tenant });
-    // Nobody else knows a visitor's id, so it serves as the secret of this receiver.
+    // Nobody else knows a visitor's id, so the id serves as the secret of the visitor's receiver.
     return this.destinations.create({ tenant, urls, sharedSecret: tenant, events: ['Order *'] });
   }
 
@@ -35,7 +35,7 @@ export class WebhookController {
     if (known !== undefined) await this.destinations.delete(known.id, { tenant });
   }
 
-  /** Server-sent events: what the visitor's webhook got so far, and then each as it arrives. */
+  /** Streams server-sent events: the webhook's deliveries so far, then each new delivery as it arrives. */
   @Sse('deliveries')
   stream(@CurrentVisitor() { id }: Visitor): Observable<MessageEvent> {
     return this.deliveries.of(id).pipe(map((delivery) => ({ data: delivery })));

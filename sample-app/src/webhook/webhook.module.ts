@@ -10,7 +10,7 @@ import { OWN_HOOKS_URL, WebhookController } from './webhook.controller.js';
   controllers: [WebhookController, OwnHooksController],
 })
 export class WebhookModule implements NestModule {
-  /** @param shop knows the visitors */
+  /** @param shop exports `Customers`, which `VisitorMiddleware` needs */
   static on(port: number, shop: DynamicModule): DynamicModule {
     const url = `http://127.0.0.1:${port}/own-hooks`;
     return { module: WebhookModule, imports: [shop], providers: [{ provide: OWN_HOOKS_URL, useValue: url }] };
