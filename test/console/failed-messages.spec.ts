@@ -145,7 +145,7 @@ describeWith('chromium', Browser.binary !== undefined, 'whoever looks for what h
       response.writeHead(202, { 'content-type': 'application/json' }).end('{"running":true}');
     });
     await visitor.click('Replay all that match');
-    await visitor.reads('The replay takes long');
+    await visitor.reads('The replay is taking a while');
     app.proxy.passAll();
     await visitor.click('Refresh failed messages');
     expect(await visitor.text()).toContain('Replay 1 message');

@@ -54,10 +54,10 @@ export function LivePage({ api, isOperator }: { api: Api; isOperator: boolean })
         <p>
           {numberText(found.length)} of {numberText(calls.length)} {calls.length === 1 ? 'event' : 'events'}
           {missed > 0 && (
-            <span class="waiting">
+            <>
               ; {numberText(missed)} more {missed === 1 ? 'is' : 'are'} not shown because there were too many,
               but {missed === 1 ? 'was' : 'were'} handled like all others
-            </span>
+            </>
           )}
         </p>
       )}

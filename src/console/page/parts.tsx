@@ -85,7 +85,7 @@ export function Action({ run, children, question, next, isFinal = false }: Actio
         {children}
       </button>
       {asked !== undefined && (
-        <Question text={asked.text} onAnswer={asked.answer}>
+        <Question text={asked.text} isFinal={isFinal} onAnswer={asked.answer}>
           {children}
         </Question>
       )}

@@ -5,6 +5,8 @@ const YES = 'yes';
 
 interface QuestionProps {
   text: string;
+  /** Whether saying yes cannot be undone. */
+  isFinal: boolean;
   /** Label of the button that says yes. */
   children: ComponentChildren;
   onAnswer: (isYes: boolean) => void;
@@ -14,7 +16,7 @@ interface QuestionProps {
  * Asks before something is done. The browser's own `confirm` says no without asking: some browsers do so in a frame of
  * another origin, and all browsers in a frame with a `sandbox`.
  */
-export function Question({ text, children, onAnswer }: QuestionProps): JSX.Element {
+export function Question({ text, isFinal, children, onAnswer }: QuestionProps): JSX.Element {
   const dialog = useRef<HTMLDialogElement>(null);
   const textId = useId();
   useEffect(() => {
@@ -34,7 +36,11 @@ export function Question({ text, children, onAnswer }: QuestionProps): JSX.Eleme
         <button type="button" onClick={() => dialog.current?.close()}>
           Cancel
         </button>
-        <button type="button" onClick={() => dialog.current?.close(YES)}>
+        <button
+          type="button"
+          class={isFinal ? 'danger' : undefined}
+          onClick={() => dialog.current?.close(YES)}
+        >
           {children}
         </button>
       </div>

@@ -49,8 +49,10 @@ function Source({ source, trackingPath }: SourceProps): JSX.Element {
     <section>
       <h2>{name}</h2>
       <p>
-        <span class={enabled ? 'good' : 'bad'}>{enabled ? 'Enabled' : 'Disabled'}</span> Since this process
-        started: {usage.received} received, {usage.filtered} of them filtered
+        <span class={enabled ? 'good' : 'bad'}>{enabled ? 'Enabled' : 'Disabled'}</span>
+      </p>
+      <p>
+        Since this process started: {usage.received} received, {usage.filtered} of them filtered
         {tenant !== undefined && `, all for the tenant ${tenant}`}.
       </p>
       {trackingPath !== undefined &&

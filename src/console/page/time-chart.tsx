@@ -1,4 +1,4 @@
-import type { ComponentChildren, JSX } from 'preact';
+import { type ComponentChildren, Fragment, type JSX } from 'preact';
 import {
   areEmpty,
   type ChartPeriod,
@@ -33,9 +33,9 @@ export function TimeChart({ name, unit, periods, hasWaiting = false, empty }: Ti
     <>
       <p>
         {sums.map(({ kind, text }) => (
-          <span key={kind} class={`legend ${kind}`}>
-            {text}{' '}
-          </span>
+          <Fragment key={kind}>
+            <span class={`legend ${kind}`}>{text}</span>{' '}
+          </Fragment>
         ))}
         {hasWaiting && (
           <span class="legend backlog">
