@@ -91,7 +91,7 @@ export interface WaitingBatch {
 /**
  * Returns the time that counts as the first attempt of a batch. A long time without a worker does not use up the window:
  * if the window ended more than an eighth of its length before this worker started or went on after a pause, the batch
- * gets the rest of the window that it had at its last attempt, and at least an eighth.
+ * gets the rest of the window that it had when its next attempt was due, and at least an eighth.
  *
  * @param runningSince when this worker started or went on after a pause, in milliseconds since the epoch
  */

@@ -41,7 +41,7 @@ describe('replays of messages kept for destinations', () => {
     void replays.of('of many messages');
     await jest.advanceTimersByTimeAsync(0);
     void replays.of('of another tenant');
-    await jest.advanceTimersByTimeAsync(5_000);
+    await jest.advanceTimersByTimeAsync(6_000);
     expect(begun).toEqual([['of many messages'], ['of another tenant']]);
   });
 
