@@ -111,7 +111,7 @@ async function streamIn(response: Response): Promise<ReadableStream<Uint8Array>>
   throw unexpectedAnswer(response);
 }
 
-/** Advice after a failed change: the request may have arrived, and only its answer was lost. */
+/** Hint after a failed change: the request may have arrived, and only its answer was lost. */
 const LOOK_FIRST =
   'Your request may have been carried out anyway: check the connection and the result before you try again.';
 

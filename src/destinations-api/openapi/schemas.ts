@@ -114,9 +114,7 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
   NewDestination: object(
     {
       urls: URLS,
-      tenant: text(
-        'Only the operator can choose it. A destination that a tenant adds always belongs to that tenant.',
-      ),
+      tenant: text('Only the operator can choose it. A tenant’s destinations belong to that tenant.'),
       ...COMMON,
       ...SECRETS,
       enabled: { type: 'boolean', default: true },
