@@ -1,5 +1,6 @@
 import { types } from 'node:util';
 import { describeKind } from '../messages/value-kind.js';
+import { DESTINATION_ID, isDestinationId } from '../options/destination-id.js';
 import type { QueueHealth } from '../queue/queue-health.js';
 import { type Clock, SYSTEM_CLOCK, type Timer } from '../shared/clock.js';
 import { countOf } from '../shared/count-of.js';
@@ -32,6 +33,7 @@ export class ClientLog implements ClientObserver {
   private readonly keys = new Set<string>();
   private readonly keysLeft = { own: MAX_KEYS, received: MAX_RECEIVED_KEYS };
   private hasWrongTenant = false;
+  private readonly wrongIds = new Set<string>();
 
   constructor(
     private readonly health: QueueHealth,
@@ -82,6 +84,18 @@ export class ClientLog implements ClientObserver {
       `Expected \`destinations.tenant\` to return a string, or undefined for an event without a tenant, got ${describeKind(returned)}` +
         `${types.isPromise(returned) ? ': it must be synchronous' : ''}. Messages for which it returns anything else go to no tenant.`,
     );
+  }
+
+  /** @param id the id of a record in the application's own store, to which no message may go */
+  wrongDestinationId(id: unknown): void {
+    const isText = isDestinationId(id);
+    const text = isText ? quoted(id.slice(0, MAX_KEY_LENGTH)) : describeKind(id);
+    if (this.wrongIds.has(text) || this.wrongIds.size === MAX_KEYS) return;
+    this.wrongIds.add(text);
+    const problem = isText
+      ? `A destination in your own store has the id ${text}, which a destination in the options has, too`
+      : `Expected the id of a destination in your own store to be ${DESTINATION_ID}, got ${text}`;
+    this.logger.warn(`${problem}. It gets no messages.`);
   }
 
   private unknownKey(

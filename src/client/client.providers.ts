@@ -24,6 +24,7 @@ import type { Recording } from './analytics-client.types.js';
 import { CALL_HOOKS, type CallHooks } from './call-hooks.js';
 import { ClientLog } from './client-log.js';
 import { MESSAGE_STORE, type MessageStore } from './message-store.js';
+import { MessageOwner } from './message-owner.js';
 import { LateRouter, type Router, type SourceConnection, StaticRouter } from './router.js';
 import { TenantRouter } from './tenant-router.js';
 import { AnalyticsLogger } from '../shared/analytics-logger.js';
@@ -87,6 +88,8 @@ function createRouter(
     tenantOf: destinations.tenantOf,
     isOwnTenantOf: !options.groupIsTenant,
     onWrongTenant: log.wrongTenant.bind(log),
+    configured: [...options.webhooks, ...custom].map(({ id }) => id),
+    onWrongId: log.wrongDestinationId.bind(log),
     destinationName: WEBHOOKS_NAME,
     failedRetention: longestRetention(options),
   });
@@ -131,7 +134,9 @@ function routerOf(
   custom: CustomDestinations,
 ): Router {
   if (custom.known !== undefined) return createRouter(options, log, directory, custom.known);
-  const router = new LateRouter();
+  const tenantOf = directory && options.destinations?.tenantOf;
+  const owner = tenantOf && new MessageOwner({ tenantOf, onWrongTenant: log.wrongTenant.bind(log) });
+  const router = new LateRouter(owner);
   custom.whenKnown((known) => {
     router.use(createRouter(options, log, directory, known));
   });

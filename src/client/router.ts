@@ -1,6 +1,8 @@
+import { isPromise } from 'node:util/types';
 import { DestinationKeys, isEnabledFor, isNamedIn } from '../destinations/destination-selection.js';
 import type { AnalyticsMessage } from '../messages/message.types.js';
 import type { EventFilter } from '../messages/source-filter.js';
+import type { MessageOwner } from './message-owner.js';
 
 /**
  * Connects a source to one destination. Only messages of the same connection share batches. A router returns the same
@@ -144,10 +146,15 @@ export class StaticRouter implements Router {
 export class LateRouter implements Router {
   readonly forwards = false;
   private router: Router | undefined;
+  /** Routes of the real router, by those that this one has returned. */
+  private readonly routes = new WeakMap<Promise<Route>, Promise<Route>>();
   private resolve: (router: Router) => void = () => undefined;
   private readonly made = new Promise<Router>((resolve) => {
     this.resolve = resolve;
   });
+
+  /** @param owner finds tenants as the router will, since a deletion looks for the tenant of a message */
+  constructor(private readonly owner?: Pick<MessageOwner, 'of'>) {}
 
   use(router: Router): void {
     this.router = router;
@@ -163,11 +170,17 @@ export class LateRouter implements Router {
   }
 
   ownerOf(message: AnalyticsMessage, tenant: string | undefined): string | undefined {
-    return this.router?.ownerOf?.(message, tenant);
+    return this.owner?.of(message, tenant);
   }
 
   route(...message: Parameters<Router['route']>): Route | Promise<Route> {
-    return this.router?.route(...message) ?? this.made.then((router) => router.route(...message));
+    if (this.router !== undefined) return this.router.route(...message);
+    const late = this.made.then((router) => {
+      const route = router.route(...message);
+      if (isPromise(route)) this.routes.set(late, route);
+      return route;
+    });
+    return late;
   }
 
   variesByMessage(...message: Parameters<NonNullable<Router['variesByMessage']>>): boolean {
@@ -185,7 +198,7 @@ export class LateRouter implements Router {
   }
 
   abandon(route: Promise<Route>): void {
-    this.router?.abandon?.(route);
+    this.router?.abandon?.(this.routes.get(route) ?? route);
   }
 }
 

@@ -3,10 +3,11 @@ import { isEnabledFor } from '../destinations/destination-selection.js';
 import type { DestinationDirectory } from '../stored-destinations/destination-directory.js';
 import { EventSelection } from '../stored-destinations/event-selection.js';
 import { OwnContext } from '../shared/own-context.js';
-import { isAbsent } from '../messages/message-checks.js';
 import type { AnalyticsMessage, Integrations } from '../messages/message.types.js';
 import type { EventFilter } from '../messages/source-filter.js';
+import { isDestinationId } from '../options/destination-id.js';
 import type { DestinationRecord } from '../options/destination-store.js';
+import { MessageOwner, type MessageOwnerOptions } from './message-owner.js';
 import {
   isMeantFor,
   passes,
@@ -15,17 +16,16 @@ import {
   type Router,
   type SourceConnection,
 } from './router.js';
-import { TenantThrew } from '../destinations/tenant-threw.js';
 
-export interface TenantRouterOptions {
+export interface TenantRouterOptions extends MessageOwnerOptions {
   /** Names of the sources whose messages are delivered. */
   sources: readonly string[];
-  /** Returns the tenant of a message if neither the call nor the source names one. */
-  tenantOf: (message: AnalyticsMessage) => string | undefined;
+  /** Ids of the destinations in the options, which no other destination may have. */
+  configured: Iterable<string>;
   /** Whether `tenantOf` is the application's own function, which may look at any field. */
   isOwnTenantOf?: boolean;
-  /** Called if `tenantOf` returns anything but a string or nothing. The message then belongs to no tenant. */
-  onWrongTenant?: (returned: unknown) => void;
+  /** Called with an id that no message may go to, once for each list of destinations that it is in. */
+  onWrongId?: (id: unknown) => void;
   /** The name that `integrations` uses for destinations. */
   destinationName: string;
   /** Milliseconds that a batch is kept after it failed for good. */
@@ -53,6 +53,8 @@ export class TenantRouter implements Router {
   readonly forwards = false;
   readonly isReady = true;
   private readonly sources: ReadonlySet<string>;
+  private readonly taken: ReadonlySet<string>;
+  private readonly owner: MessageOwner;
   /** By the list that the directory returned, which is the same list until something changes. */
   private readonly prepared = new WeakMap<Records, readonly Prepared[]>();
   /** The look-ups that a route waits for. */
@@ -68,6 +70,8 @@ export class TenantRouter implements Router {
     private readonly options: TenantRouterOptions,
   ) {
     this.sources = new Set(options.sources);
+    this.taken = new Set(options.configured);
+    this.owner = new MessageOwner(options);
   }
 
   leads(source: string): boolean {
@@ -75,8 +79,7 @@ export class TenantRouter implements Router {
   }
 
   ownerOf(message: AnalyticsMessage, tenant: string | undefined): string | undefined {
-    const owner = this.findOwner(message, tenant);
-    return typeof owner === 'string' ? owner : undefined;
+    return this.owner.of(message, tenant);
   }
 
   route(
@@ -88,7 +91,7 @@ export class TenantRouter implements Router {
   ): Route | Promise<Route> {
     const fixed = this.fixed.route(source, message, filter, tenant, isReceived);
     if (!this.sources.has(source)) return fixed;
-    const owner = this.findOwner(message, tenant);
+    const owner = this.owner.find(message, tenant);
     if (typeof owner !== 'string') return Promise.reject(owner);
     // Most messages end here, since most tenants have no destinations. One look at the clock is enough for both lists.
     if (this.directory.isFresh) {
@@ -123,20 +126,6 @@ export class TenantRouter implements Router {
 
   abandon(route: Promise<Route>): void {
     for (const lookup of this.awaited.get(route) ?? []) this.directory.abandon(lookup);
-  }
-
-  /** Returns the tenant of a message, `''` if none, or a `TenantThrew` if `tenantOf` throws. */
-  private findOwner(message: AnalyticsMessage, given: string | undefined): string | TenantThrew {
-    if (given !== undefined) return given;
-    try {
-      const tenant: unknown = this.options.tenantOf(message);
-      if (typeof tenant === 'string') return tenant;
-      if (!isAbsent(tenant)) this.options.onWrongTenant?.(tenant);
-      return '';
-    } catch (error) {
-      // The tenant is not guessed, and the call itself does not fail.
-      return new TenantThrew(error);
-    }
   }
 
   private lookedUp(
@@ -197,7 +186,7 @@ export class TenantRouter implements Router {
     let prepared = this.prepared.get(records);
     if (prepared === undefined) {
       prepared = records
-        .filter(({ enabled = true }) => enabled)
+        .filter(({ id, enabled = true }) => enabled && this.isUsable(id))
         .map((record) => ({
           id: record.id,
           tenant: record.tenant,
@@ -207,6 +196,16 @@ export class TenantRouter implements Router {
       this.prepared.set(records, prepared);
     }
     return prepared;
+  }
+
+  /**
+   * Whether messages may go to the destination with this id, which comes from the application's own store. The queue
+   * would refuse a whole job for a wrong one, with the messages of other destinations in it.
+   */
+  private isUsable(id: unknown): boolean {
+    if (isDestinationId(id) && !this.taken.has(id)) return true;
+    this.options.onWrongId?.(id);
+    return false;
   }
 
   private connectionOf({ id, tenant, connections }: Prepared, source: string): SourceConnection {

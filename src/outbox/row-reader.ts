@@ -7,6 +7,7 @@ import type { DeletionOfUser } from '../client/deletions.js';
 import type { LiveCall } from '../live/live-event.js';
 import { checkMessage } from '../messages/check-message.js';
 import type { AnalyticsMessage } from '../messages/message.types.js';
+import { isDestinationId } from '../options/destination-id.js';
 import type { BacklogCounter } from '../queue/backlog-counter.js';
 import { EventLoopTurns } from '../shared/event-loop-turns.js';
 import { SpreadLooks } from '../shared/spread-looks.js';
@@ -17,7 +18,7 @@ import type { OutboxRow, RowWithoutMessage } from './outbox-store.js';
 import { OUTBOX_VERSION } from './outbox-table.js';
 import type { OwnRows, ReasonToLeave } from './own-rows.js';
 import { rowConnections } from './row-connections.js';
-import { isId, type RowTerms, termsIn } from './row-terms.js';
+import { type RowTerms, termsIn } from './row-terms.js';
 
 /**
  * Shortest time until a row is read again if this process does not know it or could not look up its destinations, in
@@ -110,7 +111,7 @@ export class RowReader {
     if (row.version !== OUTBOX_VERSION) {
       return this.leftToOthers(row, { problem: `its version is ${row.version}` });
     }
-    if (row.destinations?.every(isId) === false) {
+    if (row.destinations?.every(isDestinationId) === false) {
       return { kind: 'set aside', row, problem: 'its `destinations` contain something other than ids' };
     }
     // The database's clock may differ from this process's clock.

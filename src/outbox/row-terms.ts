@@ -1,7 +1,5 @@
 import { isJsonObject } from '../messages/value-kind.js';
-
-/** Matches texts that every database can store in a job. */
-const STORABLE = /^[^\0\p{Cs}]+$/u;
+import { isDestinationId } from '../options/destination-id.js';
 
 /** What a row holds beside its message. */
 export interface RowTerms {
@@ -37,10 +35,5 @@ export function termsIn(stored: unknown): RowTerms {
 
 function textsIn(value: unknown): string[] | undefined {
   if (!Array.isArray(value)) return undefined;
-  return value.filter(isId);
-}
-
-/** Whether a value can be the id of a destination. */
-export function isId(value: unknown): value is string {
-  return typeof value === 'string' && STORABLE.test(value);
+  return value.filter(isDestinationId);
 }

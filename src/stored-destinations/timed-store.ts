@@ -117,13 +117,15 @@ export class TimedStore implements DestinationStore {
   }
 }
 
+/** Text fields for which a database may have numbers. */
+const TEXTS = new Set(['id', 'tenant']);
 /** Numeric fields that a database may keep as `bigint`s or as times. */
 const NUMBERS = new Set(['createdAt', 'updatedAt', 'failingSince', 'version']);
 
 /**
  * Returns a record with the declared types. Database libraries tend to give `null` for a missing row and for a column
- * without a value, 0 or 1 if the database has no booleans, and a text, a `bigint` or a `Date` for a number. Not every
- * application's compiler objects to that.
+ * without a value, 0 or 1 if the database has no booleans, a text, a `bigint` or a `Date` for a number, and a number or
+ * a `bigint` for an id. Not every application's compiler objects to that.
  */
 export function asDeclared<T extends DestinationRecord>(record: T): T {
   const fields = Object.entries(record).map(
@@ -138,6 +140,7 @@ export function asDeclared<T extends DestinationRecord>(record: T): T {
 function declaredValue(name: string, value: unknown): unknown {
   if (value === null || value === undefined) return undefined;
   if (name === 'enabled' && typeof value === 'number') return value !== 0;
+  if (TEXTS.has(name) && (typeof value === 'number' || typeof value === 'bigint')) return String(value);
   if (!NUMBERS.has(name)) return value;
   const number = Number(value);
   return Number.isFinite(number) ? number : undefined;
