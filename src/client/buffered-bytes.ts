@@ -34,10 +34,12 @@ export class BufferedBytes {
 
   /**
    * Whether a message for this many destinations has room. A received message has room if one copy fits into the whole
-   * buffer: its request found room, and would otherwise stop at the same message each time that it is sent.
+   * buffer: its request found room, and would otherwise stop at the same message each time that it is sent. An empty
+   * buffer takes a call on the same terms, since no amount of waiting would make room for all copies.
    */
   hasRoomFor(bytes: number, copies: number, { isReceived }: BufferedMessage): boolean {
-    return isReceived ? bytes <= this.limit : bytes * copies <= this.free;
+    if (isReceived || this.all === 0) return bytes <= this.limit;
+    return bytes * copies <= this.free;
   }
 
   /** @param bytes bytes that the message takes from now on; negative for bytes that it frees */

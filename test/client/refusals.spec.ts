@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { z } from 'zod';
-import type { Route, Router } from '../../src/client/router.js';
+import { type Route, type Router, StaticRouter } from '../../src/client/router.js';
 import { AudiencesService, type FlushResult } from '../../src/index.js';
 import type { BeforeSend } from '../../src/client/before-send.js';
 import { quickConnections } from '../support/quick-connections.js';
@@ -167,3 +167,24 @@ describe('a message that is refused after its destinations were looked up', () =
 function refusedIn(results: readonly FlushResult[]): number[] {
   return results.map(({ refused }) => refused);
 }
+
+describe('a call for more destinations than the buffer has room for copies', () => {
+  const connections = ['one', 'two', 'three'].map((id) => connectionTo(id));
+
+  it('is taken while the buffer is empty, since it would have to wait for ever otherwise', async () => {
+    const { client, clock, queue, track, told } = clientUnderTest({
+      router: () => new StaticRouter({ connections }),
+      options: { maxBufferedBytes: 300 },
+    });
+    track('a', 'b');
+    const flushed = client.flush();
+    await clock.pass(10);
+    expect(await flushed).toEqual({ queued: 1, refused: 1, pending: 0 });
+    expect(connections.map(({ destination }) => queue.messagesFor(destination))).toEqual([
+      ['a'],
+      ['a'],
+      ['a'],
+    ]);
+    expect(told.refused).toEqual([expect.stringContaining('the buffer is full')]);
+  });
+});
