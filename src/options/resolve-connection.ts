@@ -19,6 +19,7 @@ export const MAX_PARTITIONS = 32;
 /** Default on a cluster: enough for a few master nodes to get about the same number of partitions each. */
 const CLUSTER_PARTITIONS = 8;
 
+type EmbeddedOptions = Record<'embedded', unknown>;
 type EmbeddedConnection = Extract<ResolvedConnection, { kind: 'embedded' }>;
 
 const EXPECTED =
@@ -31,6 +32,9 @@ const UNREADABLE_REDIS_URL =
  * Options that locate a Redis server. Without any of them, `ioredis` would silently connect to this machine.
  */
 const REDIS_PLACES = ['url', 'host', 'port', 'path', 'sentinels'];
+
+/** Options of a single server. `ioredis` would silently ignore them beside `cluster`, and so send without TLS. */
+const SERVER_OPTIONS = [...REDIS_PLACES, 'username', 'password', 'tls'];
 
 /** Whether to use the embedded database, because nothing else is configured. */
 export function isDefaultConnection(
@@ -76,7 +80,10 @@ function resolveRedis(redis: Record<string, unknown>, options: OptionReader): Re
   if (redis.isCluster === true)
     return resolveCluster({ ...asRecord(redis.options), cluster: redis.startupNodes }, options);
   if (isClient) return { kind: 'redis', redis };
-  if ('cluster' in redis) return resolveCluster(redis, options);
+  if ('cluster' in redis) {
+    reportServerOptions(redis, options);
+    return resolveCluster(redis, options);
+  }
   if (!REDIS_PLACES.some((place) => redis[place] !== undefined))
     return refuse('an object with none of `host`, `port`, `path`, `sentinels` and `url`', options);
   if (typeof redis.url !== 'string') return { kind: 'redis', redis };
@@ -90,6 +97,12 @@ function refuseKeyPrefix(redis: Record<string, unknown>, options: OptionReader):
   if (keyPrefix === undefined) return;
   const expected = 'no value, since BullMQ does not support it: use the option `prefix` of this module';
   options.report('connection.keyPrefix', expected, describe(keyPrefix));
+}
+
+function reportServerOptions(cluster: Record<string, unknown>, options: OptionReader): void {
+  const expected = 'no value beside `cluster`: nodes say where they are, and `redisOptions` how to connect';
+  for (const name of SERVER_OPTIONS.filter((one) => Boolean(cluster[one])))
+    options.report(`connection.${name}`, expected, describeType(cluster[name]));
 }
 
 function resolveCluster(
@@ -136,11 +149,13 @@ function refuse(got: string, options: OptionReader): ResolvedConnection {
   return defaultConnection();
 }
 
-function isEmbedded(connection: unknown): connection is { embedded: unknown } {
+function isEmbedded(connection: unknown): connection is EmbeddedOptions {
   return isRecord(connection) && 'embedded' in connection;
 }
 
-function resolveEmbedded({ embedded }: { embedded: unknown }, options: OptionReader): ResolvedConnection {
+function resolveEmbedded(connection: EmbeddedOptions, options: OptionReader): ResolvedConnection {
+  const { embedded } = connection;
+  new OptionReader(connection, 'connection', options.problems).onlyKnows(['embedded']);
   if (!isRecord(embedded))
     options.report('connection.embedded', '`{ dataDir, durability }`', describeType(embedded));
   const reader = new OptionReader(

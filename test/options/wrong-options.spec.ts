@@ -385,6 +385,33 @@ describe('wrong options', () => {
     expect(JSON.stringify(problems)).not.toContain('ken');
   });
 
+  it.each<[string, object]>([
+    ['dataDir', { embedded: {}, dataDir: '/data/token' }],
+    ['durability', { embedded: { dataDir: './data' }, durability: 'process' }],
+    ['host', { embedded: {}, host: 'token.example' }],
+    ['cluster', { embedded: {}, cluster: ['redis://:token@node:6379'] }],
+    ['password', { cluster: ['node:6379'], password: 'token' }],
+    ['tls', { cluster: ['node:6379'], tls: { key: 'token' } }],
+    ['url', { cluster: ['node:6379'], url: 'redis://:token@localhost' }],
+    ['sentinels', { cluster: ['node:6379'], sentinels: [{ host: 'token' }] }],
+  ])('include `connection.%s` where it would be ignored, without its value', (name, connection) => {
+    const problems = problemsOf({ writeKey: 'wk', connection });
+    expect(problems.map(({ path }) => path)).toEqual([`connection.${name}`]);
+    expect(JSON.stringify(problems)).not.toContain('token');
+  });
+
+  it('do not include what a cluster takes beside its nodes', () => {
+    const redisOptions = { password: 'token', tls: {} };
+    const connection = {
+      cluster: ['node:6379'],
+      redisOptions,
+      natMap: {},
+      scaleReads: 'master',
+      tls: undefined,
+    };
+    expect(problemsOf({ writeKey: 'wk', connection })).toEqual([]);
+  });
+
   it('include the embedded queue in a process that only produces, since no process would deliver', () => {
     expect(problemsOf({ writeKey: 'wk' }, false).map(({ path }) => path)).toEqual(['connection']);
     expect(problemsOf({ writeKey: 'wk', connection: 'redis://localhost' }, false)).toEqual([]);
