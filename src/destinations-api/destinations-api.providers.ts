@@ -30,7 +30,7 @@ async function createHandler(
 }
 
 async function createLinks(
-  { console, destinations }: ResolvedOptions,
+  { console, destinations, prefix }: ResolvedOptions,
   { storage }: QueueBackend,
 ): Promise<ConsoleLinks | undefined> {
   if (console === undefined) return undefined;
@@ -39,7 +39,8 @@ async function createLinks(
     import('./links/link-signer.js'),
     import('./links/revocation-store.js'),
   ]);
-  return new ConsoleLinks(new LinkSigner(destinations?.encryptionKeys ?? []), createRevocationStore(storage));
+  const signer = new LinkSigner(destinations?.encryptionKeys ?? [], prefix);
+  return new ConsoleLinks(signer, createRevocationStore(storage));
 }
 
 /** Providers of the HTTP API of the destinations at run time. */

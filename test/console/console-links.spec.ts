@@ -7,6 +7,7 @@ import { LinkSigner } from '../../src/destinations-api/links/link-signer.js';
 import { createRevocationStore } from '../../src/destinations-api/links/revocation-store.js';
 import { authorize } from '../destinations-api/api-server.js';
 import { type ApiAnswer, TrackingServer } from '../ingest/http/tracking-server.js';
+import type { AppOptions } from '../support/analytics-app.js';
 import { Browser } from '../support/browser.js';
 import {
   describeAnyServer,
@@ -33,7 +34,7 @@ const key = (): Buffer => randomBytes(32);
 
 const tokenOf = (path: string): string => path.slice(path.indexOf('#') + 1);
 
-function startOn(connection: TestConnection): Promise<TrackingServer> {
+function startOn(connection: TestConnection, options: AppOptions = {}): Promise<TrackingServer> {
   return TrackingServer.start({
     platform: 'Express',
     analytics: {
@@ -41,6 +42,7 @@ function startOn(connection: TestConnection): Promise<TrackingServer> {
       trackingApi: false,
       destinations: { encryptionKey: key().toString('hex') },
       console: { authorize, frameAncestors: ['self', 'https://app.example'] },
+      ...options,
     },
   });
 }
@@ -118,6 +120,20 @@ describeAnyServer('a link to the console', (backend) => {
     }
     const answers = await Promise.all(links.map((link) => ask(server, tokenOf(link))));
     expect(answers.map(({ status }) => status)).toEqual(links.map(() => 200));
+  });
+
+  it('opens only the console of its own application if others with the same key have another prefix', async () => {
+    const destinations = { encryptionKey: key().toString('hex') };
+    const servers = await Promise.all(
+      ['shop', 'blog', undefined].map((prefix) =>
+        stage.add(startOn(backend.connection, { destinations, prefix })),
+      ),
+    );
+    for (const own of servers) {
+      const token = tokenOf(own.app.get(ConsoleService).linkFor(LINK));
+      const answers = await Promise.all(servers.map((server) => ask(server, token)));
+      expect(answers.map(({ status }) => status)).toEqual(servers.map((one) => (one === own ? 200 : 401)));
+    }
   });
 });
 

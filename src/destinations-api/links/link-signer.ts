@@ -17,9 +17,13 @@ export class LinkSigner {
   /** Signing keys: one derived from each given key, since the given keys are for encryption. */
   private readonly keys: Buffer[];
 
-  /** @param keys the first key signs, all keys verify */
-  constructor(keys: readonly Buffer[]) {
-    this.keys = keys.map((key) => mac(key, 'nestjs-analytics:console-links'));
+  /**
+   * @param keys the first key signs, all keys verify
+   * @param prefix of the application: applications that share a key must not accept one another's links
+   */
+  constructor(keys: readonly Buffer[], prefix?: string) {
+    const purpose = `nestjs-analytics:console-links${prefix === undefined ? '' : `:${prefix}`}`;
+    this.keys = keys.map((key) => mac(key, purpose));
   }
 
   /** Returns a token, or `undefined` if there is no key. */
