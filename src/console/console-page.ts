@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { DestinationScope } from '../stored-destinations/destinations.types.js';
 import { type HttpAnswer, retryAfterHeader } from '../http/http-answer.js';
 import type { RequestRefusal } from '../http/request-refusal.js';
-import { LINK_PATH } from './console.service.js';
+import type { ConsolePath } from '../options/resolve-console.js';
 
 /** Content security policy: everything is loaded from this application, and no script or style is inline. */
 const POLICY = [
@@ -22,12 +22,11 @@ const HEADERS = {
 };
 
 /** Files of the page that the build creates, with their content types. */
-const FILES = { '/page.js': 'text/javascript', '/page.css': 'text/css' } as const;
+const FILES = { '/page.js': 'text/javascript', '/page.css': 'text/css' } as const satisfies Partial<
+  Record<ConsolePath, string>
+>;
 
 export type ConsoleFile = keyof typeof FILES;
-
-/** Paths of the console's pages and files, below the console's own path. */
-export const CONSOLE_PATHS = ['', LINK_PATH, ...Object.keys(FILES)];
 
 export function isConsoleFile(path: string): path is ConsoleFile {
   return Object.hasOwn(FILES, path);

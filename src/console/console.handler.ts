@@ -19,8 +19,8 @@ import { HttpHandler, type RequestLine, type RoutedRequest } from '../http/http-
 import { RequestRefusal } from '../http/request-refusal.js';
 import { within } from '../shared/within.js';
 import type { ChangeStreams } from './change-streams.js';
+import { CONSOLE_PATHS, type ConsolePath } from '../options/resolve-console.js';
 import {
-  CONSOLE_PATHS,
   fileAnswer,
   isConsoleFile,
   linkPageAnswer,
@@ -33,19 +33,18 @@ import { LINK_PATH } from './console.service.js';
 import type { LiveStreams } from './live-streams.js';
 
 /** Reports that the page requests beyond the destinations API, by path. */
-const REPORTS = { '/overview': 'overview', '/sources': 'sources' } as const satisfies Record<
-  string,
-  keyof ConsoleReports
+const REPORTS = { '/overview': 'overview', '/sources': 'sources' } as const satisfies Partial<
+  Record<ConsolePath, keyof ConsoleReports>
 >;
 type ReportPath = keyof typeof REPORTS;
 
 /** Path of the stream of calls. */
-const LIVE_PATH = '/live';
+const LIVE_PATH = '/live' satisfies ConsolePath;
 /** Path of the stream that tells a page when the overview, or its destination, has changed. */
-const CHANGES_PATH = '/changes';
+const CHANGES_PATH = '/changes' satisfies ConsolePath;
 const STREAM_PATHS: readonly string[] = [LIVE_PATH, CHANGES_PATH];
 
-const PATHS: readonly string[] = [...CONSOLE_PATHS, ...STREAM_PATHS, ...Object.keys(REPORTS)];
+const PATHS: readonly string[] = CONSOLE_PATHS;
 /** Header with the number of the event after which a reconnecting page continues. */
 const LAST_EVENT_HEADER = 'last-event-id';
 const EVENT_NUMBER = /^\d{1,15}$/;

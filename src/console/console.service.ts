@@ -1,11 +1,12 @@
 import type { ConsoleLinks } from '../destinations-api/links/console-links.js';
 import { ConsoleDisabledError, InvalidConsoleLinkError } from '../errors/console.errors.js';
 import { type OptionRules, problemsOfCall } from '../options/call-options.js';
+import type { ConsolePath } from '../options/resolve-console.js';
 import { isTenantName, TENANT_NAME } from '../options/tenant-name.js';
 import type { WhileOpen } from '../shared/application-end.js';
 
 /** Path of the page that a link opens, below the console's path. */
-export const LINK_PATH = '/link';
+export const LINK_PATH = '/link' satisfies ConsolePath;
 
 /** Default lifetime of a link, in milliseconds: an hour. */
 const EXPIRES_IN = 3_600_000;

@@ -69,7 +69,11 @@ export type DestinationsAccess = (
 
 /** The HTTP API of the destinations at run time. */
 export interface DestinationsApiOptions {
-  /** Path of the API, which also owns every path below it. @default '/analytics/destinations' */
+  /**
+   * Path of the API, which also owns every path below it. It cannot be one that the console serves.
+   *
+   * @default '/analytics/destinations'
+   */
   path?: string | undefined;
   /**
    * Returns who sends a request, by its cookie or header: a tenant, which sees nothing of other tenants, or the

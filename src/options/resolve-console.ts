@@ -6,6 +6,20 @@ import { isWithin, resolvePath } from './resolve-path.js';
 
 const KNOWN: readonly string[] = ['path', 'authorize', 'frameAncestors'] satisfies (keyof ConsoleOptions)[];
 const DEFAULT_PATH = '/analytics';
+
+/** Paths that the console serves, below its own path. */
+export const CONSOLE_PATHS = [
+  '',
+  '/link',
+  '/page.js',
+  '/page.css',
+  '/overview',
+  '/sources',
+  '/live',
+  '/changes',
+] as const;
+export type ConsolePath = (typeof CONSOLE_PATHS)[number];
+
 /** An origin; its first label may be `*`. */
 const ORIGIN = /^https?:\/\/(\*\.)?[a-z0-9.-]+(:\d+)?$/i;
 
@@ -56,16 +70,21 @@ export function withConsoleApi(
   return { ...destinations, api: destinations.api ?? api };
 }
 
-/** Reports a path of the console that lies within that of the API. */
+/** Reports paths of the console and the API of which one would answer requests to the other. */
 export function checkConsolePath(
   options: OptionReader,
   path: string | undefined,
   apiPath: string | undefined,
 ): void {
-  if (path === undefined || apiPath === undefined || !isWithin(path, apiPath)) return;
-  options.report(
-    'console.path',
-    `a path outside of \`${apiPath}\`, the path of \`destinations.api\``,
-    describe(path),
-  );
+  if (path === undefined || apiPath === undefined) return;
+  if (isWithin(path, apiPath)) {
+    options.report(
+      'console.path',
+      `a path outside of \`${apiPath}\`, the path of \`destinations.api\``,
+      describe(path),
+    );
+  } else if (CONSOLE_PATHS.some((own) => path + own === apiPath)) {
+    const expected = `a path other than \`${apiPath}\`, which \`console\` serves`;
+    options.report('destinations.api.path', expected, describe(apiPath));
+  }
 }

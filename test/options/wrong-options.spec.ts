@@ -412,6 +412,27 @@ describe('wrong options', () => {
     expect(problemsOf({ writeKey: 'wk', connection })).toEqual([]);
   });
 
+  it.each(['link', 'page.js', 'page.css', 'overview', 'sources', 'live', 'changes'])(
+    'include a path of `destinations.api` that is the path /%s of the console',
+    (name) => {
+      const authorize = (): object => ({});
+      const given = (path: string): object => ({
+        writeKey: 'wk',
+        destinations: { encryptionKey: false, api: { authorize, path } },
+        console: { authorize, path: '/admin' },
+      });
+      expect(problemsOf(given(`/admin/${name}`))).toEqual([
+        {
+          path: 'destinations.api.path',
+          expected: `a path other than \`/admin/${name}\`, which \`console\` serves`,
+          given: `"/admin/${name}" (string)`,
+        },
+      ]);
+      for (const path of [`/${name}`, `/admin/api/${name}`, `/admin/${name}-api`, `/admin/${name}/api`])
+        expect(problemsOf(given(path))).toEqual([]);
+    },
+  );
+
   it('include the embedded queue in a process that only produces, since no process would deliver', () => {
     expect(problemsOf({ writeKey: 'wk' }, false).map(({ path }) => path)).toEqual(['connection']);
     expect(problemsOf({ writeKey: 'wk', connection: 'redis://localhost' }, false)).toEqual([]);
