@@ -4,6 +4,7 @@ import { ASYNC_OPTIONS_TYPE, ConfigurableModuleClass, OPTIONS_TYPE } from './ana
 import { ANALYTICS_EXPORTS, ANALYTICS_PROVIDERS } from './analytics.providers.js';
 import type { OptionProblem } from './errors/option-problem.js';
 import { InvalidImportError, InvalidOptionsError } from './errors/setup.errors.js';
+import { DecoratorRuntimeModule } from './ingest/decorators/decorator-runtime.module.js';
 import { isSetUp } from './loaded-copies.js';
 import { isAbsent } from './messages/message-checks.js';
 import { isRecord } from './options/option-reader.js';
@@ -98,7 +99,7 @@ function hasMethod(factory: unknown): boolean {
 function complete(definition: DynamicModule): DynamicModule {
   return {
     ...definition,
-    imports: [AnalyticsModule, ...(definition.imports ?? [])],
+    imports: [AnalyticsModule, DecoratorRuntimeModule, ...(definition.imports ?? [])],
     providers: [...ANALYTICS_PROVIDERS, ...(definition.providers ?? [])],
     exports: [...ANALYTICS_EXPORTS, ...(definition.exports ?? [])],
   };

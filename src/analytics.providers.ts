@@ -20,7 +20,6 @@ import { DESTINATIONS_API_PROVIDERS } from './destinations-api/destinations-api.
 import { DestinationsEnd } from './stored-destinations/destinations-end.js';
 import { CUSTOM_DESTINATIONS_PROVIDERS } from './custom-destinations/custom-destinations.providers.js';
 import { STORED_DESTINATIONS_PROVIDERS } from './stored-destinations/stored-destinations.providers.js';
-import { DECORATOR_RUNTIME } from './ingest/decorators/decorator-runtime.js';
 import { INGEST_PROVIDERS } from './ingest/ingest.providers.js';
 import type { AnalyticsStatus } from './observability/analytics-status.js';
 import { OBSERVABILITY_PROVIDERS, READ_STATUS } from './observability/observability.providers.js';
@@ -139,4 +138,4 @@ export const ANALYTICS_PROVIDERS: Provider[] = [
 ];
 
 /** What an application can inject. */
-export const ANALYTICS_EXPORTS = [...Object.values(SERVICES), QUEUE, ANALYTICS_QUEUES, DECORATOR_RUNTIME];
+export const ANALYTICS_EXPORTS = [...Object.values(SERVICES), QUEUE, ANALYTICS_QUEUES];

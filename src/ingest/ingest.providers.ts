@@ -12,7 +12,7 @@ import { CallRecorder } from './decorators/call-recorder.js';
 import { identityOver } from './decorators/default-identity.js';
 import { DecoratorOptionsCheck } from './decorators/decorator-options-check.js';
 import { DecoratorLog } from './decorators/decorator-log.js';
-import { DECORATOR_RUNTIME, DecoratorRuntime } from './decorators/decorator-runtime.js';
+import { DECORATOR_RUNTIME, type DecoratorRuntime } from './decorators/decorator-runtime.js';
 import { RequestContextInterceptor } from './decorators/request-context.interceptor.js';
 import { EventSchemaChecker } from './schemas/event-schema-checker.js';
 import { AnalyticsLogger } from '../shared/analytics-logger.js';
@@ -56,7 +56,6 @@ const TRACKING_API_MOUNT = Symbol('nestjs-analytics:tracking-api-mount');
 
 /** The inputs besides the service itself: decorators, and the HTTP tracking API. */
 export const INGEST_PROVIDERS: Provider[] = [
-  { provide: DECORATOR_RUNTIME, useFactory: () => new DecoratorRuntime() },
   { provide: CALL_HOOKS, inject: [RESOLVED_OPTIONS, DECORATOR_RUNTIME, UserEraser], useFactory: createHooks },
   {
     provide: CallRecorder,

@@ -10,7 +10,7 @@ import {
 } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
-import { Test, type TestingModuleBuilder } from '@nestjs/testing';
+import { Test, type TestingModule, type TestingModuleBuilder } from '@nestjs/testing';
 import { existsSync } from 'node:fs';
 import {
   AnalyticsModule,
@@ -36,6 +36,9 @@ class OrdersController {
     return { id: 'o1', total };
   }
 }
+
+@Module({ controllers: [OrdersController] })
+class OrdersModule {}
 
 @Injectable()
 class Mails {
@@ -75,6 +78,13 @@ async function start(
     .overrideModule(AnalyticsModule)
     .useModule(AnalyticsTestingModule)
     .compile();
+  return listen(module, adapter);
+}
+
+async function listen(
+  module: TestingModule,
+  adapter: ExpressAdapter | FastifyAdapter,
+): Promise<INestApplication> {
   const app = module.createNestApplication(adapter);
   apps.push(app);
   await app.listen(0, '127.0.0.1');
@@ -160,6 +170,17 @@ describe('an application whose AnalyticsModule a test overrides', () => {
     module.get(Mails, { strict: false }).analytics.track({ userId: 'u1', event: 'Mail Sent' });
     expect(module.get(RecordedAnalytics).tracked('Mail Sent')).toHaveLength(1);
     await module.close();
+  });
+
+  it('records decorated methods with `isGlobal: false`, in modules that do not import the module', async () => {
+    const analytics = AnalyticsModule.forRoot({ ...OPTIONS, isGlobal: false });
+    const module = await Test.createTestingModule({ imports: [analytics, OrdersModule] })
+      .overrideModule(AnalyticsModule)
+      .useModule(AnalyticsTestingModule)
+      .compile();
+    const app = await listen(module, new ExpressAdapter());
+    await order(app, 9);
+    expect(app.get(RecordedAnalytics).tracked('Order Completed')).toHaveLength(1);
   });
 
   it('has no destinations at run time and no console, and says what to do instead', async () => {
