@@ -78,6 +78,7 @@ export interface AnalyticsParts {
 export class AnalyticsLifecycle
   implements OnApplicationBootstrap, OnModuleDestroy, BeforeApplicationShutdown, OnApplicationShutdown
 {
+  private isClosing = false;
   private deadline: number | undefined;
   private work: Promise<boolean> | undefined;
   private closing: Promise<void> | undefined;
@@ -88,7 +89,9 @@ export class AnalyticsLifecycle
     private readonly logger: Pick<Logger, 'warn' | 'error'>,
   ) {}
 
+  /** Does nothing if the application began to close while it was still starting: its shutdown may be over by now. */
   onApplicationBootstrap(): void {
+    if (this.isClosing) return;
     const { worker, unfinishedDeletions, backlogs, backlogUpkeep, waitingSampler, outbox } = this.parts;
     void backlogs.start();
     unfinishedDeletions?.start();
@@ -101,6 +104,7 @@ export class AnalyticsLifecycle
 
   /** Called first when an application closes, while other modules may still use the queue. */
   onModuleDestroy(): void {
+    this.isClosing = true;
     this.parts.backend.announceClose?.();
   }
 

@@ -39,7 +39,8 @@ export class CompletedRetention implements OnApplicationBootstrap, BeforeApplica
   constructor(private readonly parts: CompletedRetentionParts) {}
 
   onApplicationBootstrap(): void {
-    if (!this.parts.isWorker) return;
+    // An application may be closed while it is still starting.
+    if (!this.parts.isWorker || this.isClosed) return;
     // One look at a time: a look takes long if there is much to remove.
     const looks = new SharedWork(() => this.look());
     this.timer = setInterval(() => {

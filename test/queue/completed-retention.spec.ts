@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { BatchQueue } from '../../src/queue/batch-queue.js';
+import { CompletedRetention } from '../../src/queue/completed-retention.js';
 import { QUEUE_BACKEND, type QueueBackend } from '../../src/queue/queue-backend.js';
 import type { AnalyticsApp } from '../support/analytics-app.js';
 import { describeServersOrEmbedded } from '../support/describe-backend.js';
@@ -30,6 +31,24 @@ const COPY = `
   INSERT INTO bullmq.job (queue, id, seq, name, state, data, added_at_ms, finished_at_ms)
   SELECT queue, 'copy-' || n, n, name, state, data, added_at_ms, finished_at_ms
   FROM bullmq.job, generate_series(1, $2::integer) AS n WHERE id = $1`;
+
+it('Completed jobs are not looked for by a process that began to close before it had started', () => {
+  jest.useFakeTimers();
+  const claim = jest.fn(() => Promise.resolve(false));
+  const retention = new CompletedRetention({
+    queues: [],
+    storage: { kind: 'postgres', pool: { query: () => Promise.reject(new Error('It is closed.')) } },
+    store: { claim },
+    health: { isUp: true, report: () => false },
+    age: 300,
+    isWorker: true,
+  });
+  retention.beforeApplicationShutdown();
+  retention.onApplicationBootstrap();
+  jest.advanceTimersByTime(MINUTE);
+  jest.useRealTimers();
+  expect(claim).not.toHaveBeenCalled();
+});
 
 describeServersOrEmbedded('a completed job', (backend) => {
   const stage = new Stage();
