@@ -42,7 +42,11 @@ const ALL_TABLES = `SELECT oid::regclass::text AS name FROM pg_class WHERE relki
  */
 export class EmbeddedUpkeep {
   private statements = 0;
-  private tidiedAt: bigint | undefined;
+  /** Where the log ended when the tables were last vacuumed, and when it was last shortened. */
+  private vacuumedAt: bigint | undefined;
+  private shortenedAt: bigint | undefined;
+  /** What is left to vacuum in the current round. */
+  private left = new Set<string>();
   private running = false;
   /** PostgreSQL's codes of the failures in the last round. */
   private failing: ReadonlySet<unknown> = new Set();
@@ -67,14 +71,15 @@ export class EmbeddedUpkeep {
   }
 
   private async check(): Promise<void> {
-    // The first check of a process always runs maintenance. Otherwise a process that restarts often never
-    // would.
-    if (this.tidiedAt !== undefined && (await this.position()) - this.tidiedAt < BYTES_PER_ROUND) return;
-    this.warn(await this.round());
+    const position = await this.position();
+    if (isDue(this.shortenedAt, position)) this.warn(await this.round(isDue(this.vacuumedAt, position)));
   }
 
-  /** Runs a round of maintenance. Returns the errors of the statements that failed. */
-  private async round(): Promise<unknown[]> {
+  /**
+   * Runs a round of maintenance, or what is left of one: on a full disk, many checks may pass before the log can be
+   * shortened. Returns the errors of the statements that failed.
+   */
+  private async round(isNew: boolean): Promise<unknown[]> {
     const causes: unknown[] = [];
     const succeeds = async (statement: string): Promise<boolean> => {
       // Each statement takes a turn of its own (VACUUM cannot run in a transaction), so others can run in between.
@@ -87,9 +92,14 @@ export class EmbeddedUpkeep {
         return false;
       }
     };
+    if (isNew) this.left = new Set(await this.vacuums());
     // A damaged table must not keep the others from being vacuumed, nor the log from being shortened.
-    for (const statement of await this.vacuums()) await succeeds(statement);
-    if (await succeeds('CHECKPOINT')) this.tidiedAt = await this.position();
+    for (const statement of this.left) if (await succeeds(statement)) this.left.delete(statement);
+    if (isNew) this.vacuumedAt = await this.position();
+    if (await succeeds('CHECKPOINT')) {
+      this.shortenedAt = await this.position();
+      this.left.clear();
+    }
     return causes;
   }
 
@@ -124,4 +134,9 @@ export class EmbeddedUpkeep {
     const { rows } = await this.pool.query<{ position: number | bigint }>(POSITION, []);
     return BigInt(rows[0]?.position ?? 0);
   }
+}
+
+/** Whether enough was written since a position. The first check of a process is always due: it may restart often. */
+function isDue(since: bigint | undefined, position: bigint): boolean {
+  return since === undefined || position - since >= BYTES_PER_ROUND;
 }

@@ -101,6 +101,26 @@ describe('the upkeep of the embedded database', () => {
     ]);
   });
 
+  it('vacuums each table once while the log cannot be shortened', async () => {
+    const pool = await openEmbeddedDatabase({ dataDir: 'memory://', onWarning: () => undefined });
+    await stage.add(Promise.resolve({ close: () => pool.end() }));
+    const query = pool.query.bind(pool);
+    const ran: string[] = [];
+    jest.spyOn(pool, 'query').mockImplementation((text, ...rest) => {
+      if (!/^(VACUUM|CHECKPOINT)/.test(text)) return query(text, ...rest);
+      ran.push(text);
+      if (text !== 'CHECKPOINT') return query(text, ...rest);
+      return Promise.reject(Object.assign(new Error('No space left on device'), { code: '53100' }));
+    });
+    const checkpoints = (): number => ran.filter((text) => text === 'CHECKPOINT').length;
+    while (checkpoints() < 3) await pool.query('SELECT 1');
+    expect(ran.filter((text) => text === 'VACUUM job')).toHaveLength(1);
+    // Much was written, perhaps while the disk had room for a moment.
+    await pool.query(WRITE_MUCH);
+    while (checkpoints() < 6) await pool.query('SELECT 1');
+    expect(ran.filter((text) => text === 'VACUUM job')).toHaveLength(2);
+  });
+
   it('freezes the rows of all tables after many transactions', async () => {
     const warnings: AnalyticsError[] = [];
     const pool = await openEmbeddedDatabase({
