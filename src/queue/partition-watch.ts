@@ -110,7 +110,8 @@ export class PartitionWatch {
   }
 }
 
+/** Completed jobs count as well: only processes that read a partition remove them when their time is over. */
 async function isEmpty(queue: BatchJobQueue): Promise<boolean> {
-  const counts = await queue.getJobCounts(...WAITING_COUNTS, 'active', 'delayed', 'failed');
+  const counts = await queue.getJobCounts(...WAITING_COUNTS, 'active', 'delayed', 'failed', 'completed');
   return Object.values(counts).every((count) => count === 0);
 }

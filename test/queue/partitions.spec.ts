@@ -261,6 +261,21 @@ describeRedis('a queue of several partitions', () => {
       await until(async () => ((await readBy(1)) === 1 ? true : undefined));
     });
 
+    it('continues to read a partition until the delivered messages in it are removed', async () => {
+      const receiver = await stage.receiver();
+      const app = await start(url, receiver, { partitions: PARTITIONS });
+      await trackAll(app, 'Delivered');
+      await receiver.received(DESTINATIONS.length);
+      await app.settled();
+      await app.close();
+      await open(1, { isWorker: true, usedFor: 50 });
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      expect(await readBy(1)).toBe(PARTITIONS);
+      // As `CompletedRetention` does when their time is over.
+      for (const queue of opened[0]?.queues ?? []) await queue.clean(0, 1_000, 'completed');
+      await until(async () => ((await readBy(1)) === 1 ? true : undefined));
+    });
+
     it('continues to read partitions to which a process may have added in its last seconds', async () => {
       const old = await open(PARTITIONS);
       await open(2);
