@@ -1,5 +1,6 @@
 import { ConnectionClosedError } from 'bullmq';
 import { countOf } from '../shared/count-of.js';
+import { Aftermath } from './aftermath.js';
 import { LimitedLog, type QueueLog } from './limited-log.js';
 import {
   type FailureKind,
@@ -16,14 +17,6 @@ export const EMBEDDED = 'the embedded database';
 
 /** How long the same report of BullMQ is not repeated, in milliseconds. */
 const REPORT_INTERVAL = 60_000;
-
-/**
- * BullMQ's messages about a job whose lock expired, or that was finished twice because the first answer was
- * lost, and the message of `SilenceWatch` about a statement that has run for long.
- */
-const HELD_UP = /\block\b.* job |not in the active state|^a statement has run for /i;
-/** How long after an outage such reports are attributed to it, in milliseconds. */
-const AFTERMATH = 60_000;
 
 const HEADLINES: Record<OutageKind, string> = {
   unreachable: 'cannot be reached',
@@ -65,6 +58,7 @@ export class QueueHealth {
   private isClosed = false;
   private readonly lines: LimitedLog;
   readonly tables: UnusableTables;
+  private readonly aftermath: Aftermath;
   private readonly reportedAt = new Map<string, number>();
   private countPending = (): number => 0;
 
@@ -76,6 +70,7 @@ export class QueueHealth {
   ) {
     this.lines = new LimitedLog(logger, now);
     this.tables = new UnusableTables(place, logger, this.lines, now);
+    this.aftermath = new Aftermath(now);
   }
 
   get isUp(): boolean {
@@ -119,9 +114,14 @@ export class QueueHealth {
     if (hidesFromProbes(failure)) this.refusedAt = this.now();
   }
 
+  /** Notes that the answer to a statement was lost with its connection, although the server can be reached. */
+  answerLost(): void {
+    this.aftermath.answerLost();
+  }
+
   /**
    * Handles an error that BullMQ or a driver reports. A lost connection is known already, from the client that
-   * lost it. A refusal to store is an outage. Locks lost to an outage are part of it. Any other error is logged
+   * lost it. A refusal to store is an outage. Locks lost to an outage are part of it, and so is a job that is finished twice. Any other error is logged
    * once a minute, whichever job it is about. Returns whether a line about the error was written.
    */
   report(error: Error): boolean {
@@ -131,8 +131,7 @@ export class QueueHealth {
       if (failure.kind === 'refusing' && !(error instanceof ConnectionClosedError)) this.down(error);
       return false;
     }
-    const isAftermath = this.outage !== undefined || this.now() - this.backSince < AFTERMATH;
-    if (isAftermath && HELD_UP.test(error.message)) return false;
+    if (this.aftermath.explains(error.message, this.outage !== undefined)) return false;
     const kind = error.message.replace(/\bjob \S+/gi, 'job');
     const reportedAt = this.reportedAt.get(kind) ?? -Infinity;
     // Room is reserved for the line about the end of an outage.
@@ -202,6 +201,7 @@ export class QueueHealth {
     this.outage = undefined;
     this.refused.clear();
     this.backSince = this.now();
+    this.aftermath.outageEnded();
     if (this.isProbeMisleading) this.probedAt = this.backSince;
     if (!isTold || this.isClosed) return;
     const seconds = Math.round((this.now() - since) / 1000);

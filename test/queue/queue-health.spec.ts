@@ -68,6 +68,21 @@ describe('a report of the queue about itself', () => {
   });
 });
 
+describe('a job that is finished twice', () => {
+  const report = (): void =>
+    void health.report(new Error('Job 1f0c-a is not in the active state. moveToFinished'));
+
+  it('is not logged for a minute after an answer was lost', () => {
+    health.answerLost();
+    jest.advanceTimersByTime(59_000);
+    report();
+    expect(lines).toEqual([]);
+    jest.advanceTimersByTime(1_000);
+    report();
+    expect(lines).toHaveLength(1);
+  });
+});
+
 describe('an outage of the queue', () => {
   it('is logged with one line at its beginning and one at its end, each time', () => {
     for (let times = 0; times < 3; times++) {

@@ -125,9 +125,12 @@ export class ReconnectingPool extends EventEmitter implements PgPool {
    * whoever repeats a statement gets another one at once. So this first checks whether the server can be reached.
    */
   private lost(error: unknown, statement?: string, askedAt?: number): void {
-    if (!this.health.isUp || failureOf(error)?.kind !== 'unreachable')
+    if (!this.health.isUp || failureOf(error)?.kind !== 'unreachable') {
       this.tellDown(error, statement, askedAt);
-    else void this.check.result();
+      return;
+    }
+    if (statement !== undefined) this.health.answerLost();
+    void this.check.result();
   }
 
   private async tellIfAway(): Promise<void> {

@@ -1,16 +1,50 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it, jest } from '@jest/globals';
 import pg from 'pg';
+import { QUEUE_BACKEND, type QueueBackend } from '../../../src/queue/queue-backend.js';
 import type { AnalyticsApp } from '../../support/analytics-app.js';
 import { describeWith } from '../../support/describe-backend.js';
 import { PostgresServer } from '../../support/postgres-server.js';
 import { PostgresSession } from '../../support/postgres-session.js';
-import { Stage } from '../../support/stage.js';
+import { Stage, webhooksTo } from '../../support/stage.js';
 import { TcpProxy } from '../../support/tcp-proxy.js';
 import { until } from '../../support/until.js';
 
 const OTHERS = `
   SELECT pid FROM pg_stat_activity
   WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'`;
+
+/** What comes back for a statement that the server has carried out, none of which is passed on. */
+const NOTHING = /^/;
+
+describeWith('postgres', PostgresServer.installed, 'a process that delivers, on PostgreSQL', () => {
+  const stage = new Stage();
+  let server: PostgresServer;
+
+  beforeAll(async () => {
+    server = await PostgresServer.create();
+  });
+  afterEach(() => {
+    jest.restoreAllMocks();
+  });
+  afterAll(() => server.dispose());
+
+  it('logs nothing when it records a delivery a second time because the first answer was lost', async () => {
+    const proxy = await stage.add(TcpProxy.start(server));
+    const receiver = await stage.receiver();
+    const app = await stage.app({
+      connection: proxy.through(await server.createDatabase()),
+      webhooks: webhooksTo(receiver),
+    });
+    const report = jest.spyOn(app.context.get<QueueBackend>(QUEUE_BACKEND).health, 'report');
+    const broken = proxy.breakWithin(/\bmove_to_completed/, NOTHING);
+    app.analytics.track({ userId: 'u1', event: 'Delivered' });
+    await broken;
+    await until(() => report.mock.calls.find(([{ message }]) => message.includes('not in the active state')));
+    await app.settled();
+    expect(receiver.requests).toHaveLength(1);
+    expect(app.log.analytics).toEqual([]);
+  });
+});
 
 describeWith('postgres', PostgresServer.installed, 'a process that only produces, on PostgreSQL', () => {
   const stage = new Stage();
