@@ -2,6 +2,7 @@ import { types } from 'node:util';
 import { ConnectionClosedError } from 'bullmq';
 import { EmbeddedQueueBrokenError } from '../errors/embedded-queue.errors.js';
 import { UnsupportedQueueServerError } from '../errors/setup.errors.js';
+import { DAMAGED, DamagedTablesError } from './damaged-tables.js';
 import { EndedStatementError, ENDS } from './ended-statements.js';
 import { missingRight } from './missing-right.js';
 import { MISSING_RIGHT, RefusedTableError } from './refused-tables.js';
@@ -157,6 +158,8 @@ export function failureOf(error: unknown): QueueFailure | undefined {
   if (error instanceof EndedStatementError)
     return { kind: 'partial', reason: `${error.end.reason}, ${error.end.code}` };
   if (error instanceof RemovedTablesError) return { kind: 'refusing', reason: `${REMOVED}, ${error.code}` };
+  if (error instanceof DamagedTablesError)
+    return { kind: 'refusing', reason: `${error.reason}, ${error.code}` };
   if ('code' in error && typeof error.code === 'string') return failureOfCode(error.code, error.message);
   // A Redis transaction fails because one of its commands was refused.
   if ('previousErrors' in error && Array.isArray(error.previousErrors))
@@ -173,19 +176,19 @@ function brokenBy({ removed, hadNoHandle, code }: EmbeddedQueueBrokenError): Que
   return { kind: 'broken', reason: code, remedy: MAKE_ROOM };
 }
 
-/** Whether a probe may be stored although a job is refused, since a job needs more room, tables and functions. */
+/** Whether a probe may be stored although a job is refused, since a job needs more room, tables, functions and pages. */
 export function hidesFromProbes({ reason }: QueueFailure): boolean {
-  return reason.startsWith(DISK_FULL) || reason.startsWith(REMOVED);
+  return [DISK_FULL, REMOVED, DAMAGED].some((words) => reason.startsWith(words));
 }
 
 /**
  * Returns the milliseconds after a probe within which a refusal shows that the probe proved too little; 0 if none
- * does. Tries to add jobs come more often than that. But the check for stalled jobs, which needs functions of its
- * own, comes only every 15 seconds, or later if the process is busy.
+ * does. Tries to add jobs come more often than that. But the check for stalled jobs, which needs functions and reads
+ * pages of its own, comes only every 15 seconds, or later if the process is busy.
  */
 export function quietAfter(failure: QueueFailure | undefined): number {
   if (failure === undefined || !hidesFromProbes(failure)) return 0;
-  return failure.reason.startsWith(REMOVED) ? 75_000 : 10_000;
+  return failure.reason.startsWith(DISK_FULL) ? 10_000 : 75_000;
 }
 
 /** Describes an error that `failureOf` does not know when the queue cannot be used. */

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { ConnectionClosedError } from 'bullmq';
 import { EmbeddedQueueBrokenError } from '../../src/errors/embedded-queue.errors.js';
-import { SilentConnectionError } from '../../src/queue/queue-failure.js';
+import { explainDamage } from '../../src/queue/damaged-tables.js';
+import { failureOf, SilentConnectionError } from '../../src/queue/queue-failure.js';
 import { UnsupportedQueueServerError } from '../../src/errors/setup.errors.js';
 import { EMBEDDED, QueueHealth } from '../../src/queue/queue-health.js';
 import { RemovedOwnTableError, RemovedTablesError } from '../../src/queue/removed-tables.js';
@@ -9,6 +10,10 @@ import { RemovedOwnTableError, RemovedTablesError } from '../../src/queue/remove
 const KEPT = 'Calls are kept in memory, 3 so far, up to `maxBufferedBytes`, and delivery resumes by itself';
 
 const DISK_FULL = Object.assign(new Error('no room'), { code: '53100' });
+
+const TAKE = 'SELECT * FROM move_to_active($1, $2, $3, $4, $5, $6, $7);';
+const READ = 'SELECT * FROM job WHERE queue = $1 AND id = $2;';
+const OF_HISTORY = 'SELECT * FROM nestjs_analytics.delivery_entry';
 
 let lines: string[];
 let health: QueueHealth;
@@ -204,6 +209,33 @@ describe('an outage of the queue', () => {
       begin,
       'The queue on Redis is back after 239 s.',
     ]);
+  });
+
+  it('lasts while jobs cannot be taken from a damaged page, even if a probe is stored on another one', () => {
+    const damaged = explainDamage(Object.assign(new Error('invalid page'), { code: 'XX001' }), TAKE);
+    for (let second = 0; second < 30; second++) {
+      jest.advanceTimersByTime(1);
+      health.failed(damaged, TAKE, performance.now());
+      jest.advanceTimersByTime(999);
+      health.probed();
+    }
+    expect(health.isRefusing).toBe(true);
+    health.answered(performance.now(), TAKE);
+    const begin = expect.stringMatching(
+      /takes no more jobs \(its files are damaged: restore a backup, XX001/,
+    );
+    expect(lines).toEqual([
+      begin,
+      'The queue on Redis is back after 1 s.',
+      begin,
+      'The queue on Redis is back after 29 s.',
+    ]);
+  });
+
+  it('does not begin because a kept job is on a damaged page', () => {
+    const unreadable = Object.assign(new Error('invalid page'), { code: 'XX001' });
+    for (const statement of [READ, OF_HISTORY]) expect(explainDamage(unreadable, statement)).toBe(unreadable);
+    expect(failureOf(unreadable)).toBeUndefined();
   });
 
   it('ends with each probe if only a read runs out of time again and again', () => {

@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events';
 import { ConnectionClosedError, type PgPool, type PgPoolClient, type PgQueryResult } from 'bullmq';
 import { UnsupportedQueueServerError } from '../../errors/setup.errors.js';
 import { SharedWork } from '../../shared/shared-work.js';
+import { explainDamage } from '../damaged-tables.js';
 import { explainEnd } from '../ended-statements.js';
 import { failureOf } from '../queue-failure.js';
 import type { QueueHealth } from '../queue-health.js';
@@ -111,7 +112,7 @@ export class ReconnectingPool extends EventEmitter implements PgPool {
       this.health.answered(askedAt, text);
       return result;
     } catch (failure) {
-      const error = explainEnd(explainRemoval(explainRefusal(failure, text), text), text);
+      const error = explained(failure, text);
       if (failureOf(error) === undefined) throw error;
       this.lost(error, text, askedAt);
       // Only this module's own statements need such a table, and this error tells their callers which one.
@@ -198,4 +199,10 @@ export class ReconnectingPool extends EventEmitter implements PgPool {
       };
     });
   }
+}
+
+/** Returns an error that says what failed, as far as the code of a failure and its statement tell. */
+function explained(failure: unknown, statement: string | undefined): unknown {
+  const explanations = [explainRefusal, explainRemoval, explainDamage, explainEnd];
+  return explanations.reduce((error, explain) => explain(error, statement), failure);
 }

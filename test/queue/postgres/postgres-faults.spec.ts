@@ -95,6 +95,7 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that the queue 
   it.each([
     ['58030', /takes no more jobs \(it cannot read or write its disk, 58030\)\. Calls are kept in memory/],
     ['58P01', /takes no more jobs \(one of its files is missing, 58P01\)\. Calls are kept in memory/],
+    ['XX001', /takes no more jobs \(its files are damaged: restore a backup, XX001\)\. Calls are kept/],
   ])(
     'counts as refusing while its files fail (%s), and takes the kept calls when they are back',
     async (code, line) => {
@@ -114,7 +115,32 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that the queue 
     },
   );
 
-  it('records deliveries once it ends no statements any more, so that nothing is delivered twice', async () => {
+  it('counts as refusing while its worker can take no job because of a damaged index', async () => {
+    const receiver = await stage.receiver();
+    const app = await stage.app({ connection: url, webhooks: webhooksTo(receiver) });
+    await query(`CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS
+      $$ BEGIN RAISE EXCEPTION 'index is corrupted' USING ERRCODE = 'index_corrupted'; END $$;
+      CREATE TRIGGER fail BEFORE UPDATE ON bullmq.job FOR EACH ROW EXECUTE FUNCTION fail()`);
+    app.analytics.track({ userId: 'u1', event: 'Not taken' });
+    expect(await app.analytics.flush()).toEqual({ queued: 1, refused: 0, pending: 0 });
+    await app.log.line(/takes no more jobs \(its files are damaged: run `REINDEX SCHEMA bullmq`, XX002\)/);
+    // The probes of the first seconds are stored.
+    await until(() => app.log.analytics.filter((line) => line.includes('XX002'))[1]);
+    expect(app.analytics.status().queue).toBe('refusing');
+    await query('DROP TRIGGER fail ON bullmq.job');
+    await receiver.received(1);
+    await until(() => app.analytics.status().queue === 'up' || undefined);
+  });
+
+  it.each([
+    // PostgreSQL's error when `statement_timeout` is over.
+    [
+      'it ends no statements any more',
+      'query_canceled',
+      /takes no more jobs \(it ended a statement.*57014\)/,
+    ],
+    ['its files are repaired', 'data_corrupted', /takes no more jobs \(its files are damaged.*XX001\)/],
+  ])('records deliveries once %s, so that nothing is delivered twice', async (_, condition, line) => {
     let answer: (status: number) => void = () => undefined;
     const answered = new Promise<number>((resolve) => (answer = resolve));
     const receiver = await stage.receiver({ answer: () => answered });
@@ -122,12 +148,11 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that the queue 
     app.analytics.track({ userId: 'u1', event: 'Slowly recorded' });
     await app.analytics.flush();
     await receiver.received(1);
-    // PostgreSQL's error when `statement_timeout` is over.
     await query(`CREATE FUNCTION busy() RETURNS trigger LANGUAGE plpgsql AS
-      $$ BEGIN RAISE EXCEPTION 'canceling statement' USING ERRCODE = 'query_canceled'; END $$;
+      $$ BEGIN RAISE EXCEPTION 'failing' USING ERRCODE = '${condition}'; END $$;
       CREATE TRIGGER busy BEFORE UPDATE OR DELETE ON bullmq.job FOR EACH ROW EXECUTE FUNCTION busy()`);
     answer(200);
-    await app.log.line(/takes no more jobs \(it ended a statement.*57014\)/);
+    await app.log.line(line);
     await query('DROP TRIGGER busy ON bullmq.job');
     await app.log.line(/is back after/);
     await app.settled();
