@@ -81,10 +81,14 @@ export class EmbeddedQueueLockedError extends AnalyticsError {
       `The embedded queue in ${dataDir} is already open in ${ownerName(pid)}, and only one at a time can ` +
         `use it. Stop the other one, give this one a folder of its own ` +
         `(\`connection: { embedded: { dataDir } }\`), or share a queue on Redis or PostgreSQL ` +
-        `(\`connection: 'redis://…'\` or \`'postgres://…'\`).`,
+        `(\`connection: 'redis://…'\` or \`'postgres://…'\`).${pid === process.pid ? AFTER_A_FAILED_START : ''}`,
     );
   }
 }
+
+/** Nest does not tell a module that a start has failed, so that the module could close the folder. */
+const AFTER_A_FAILED_START =
+  ' If an earlier start in this process has failed, call `app.close()`, or try again in a new process.';
 
 function ownerName(pid: number | undefined): string {
   if (pid === undefined) return 'another process';

@@ -1,8 +1,18 @@
 import { afterAll, describe, expect, it } from '@jest/globals';
+import { Module, type OnModuleInit } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { AnalyticsModule } from '../../src/index.js';
 import { startApplication } from '../support/application-child.js';
 import { EmbeddedFolders } from '../support/embedded-folder.js';
 import { eventsIn } from '../support/received-message.js';
 import { Stage, webhooksTo } from '../support/stage.js';
+
+@Module({})
+class FailingModule implements OnModuleInit {
+  onModuleInit(): void {
+    throw new Error('the database is away');
+  }
+}
 
 describe('an embedded queue', () => {
   const stage = new Stage();
@@ -42,6 +52,25 @@ describe('an embedded queue', () => {
     await receiver.received(2);
     await after.settled();
     expect(eventsIn(receiver.requests).sort()).toEqual(['After', 'Before']);
+  });
+
+  it('passes to the next start in the process once an application that could not start is closed', async () => {
+    const options = {
+      connection: { embedded: { dataDir: await folders.copiedDataDir() } },
+      webhooks: webhooksTo(await stage.receiver()),
+    };
+    const module = {
+      module: FailingModule,
+      imports: [AnalyticsModule.forRoot({ writeKey: 'wk_test', ...options })],
+    };
+    const failed = await NestFactory.create(module, { logger: false, abortOnError: false });
+    await expect(failed.init()).rejects.toThrow('the database is away');
+    await expect(stage.app(options)).rejects.toMatchObject({
+      code: 'EMBEDDED_QUEUE_LOCKED',
+      message: expect.stringMatching(/If an earlier start in this process has failed, call `app\.close\(\)`/),
+    });
+    await failed.close();
+    await stage.app(options);
   });
 
   it.each(['SIGUSR2', 'SIGKILL'] as const)(
