@@ -2,6 +2,7 @@ import { ReceiverTimeoutError } from '../errors/delivery.errors.js';
 import { AnalyticsClosedError } from '../errors/message.errors.js';
 import type { DeliveredMessage } from '../options/custom-destination.interface.js';
 import type { ResolvedCustomDestination } from '../options/resolve-custom-destinations.js';
+import { SYSTEM_CLOCK } from '../shared/clock.js';
 
 /** How a call of the application's `deliver` ended. */
 export type CallEnd =
@@ -24,10 +25,8 @@ export function callDeliver(
   if (shutdown.aborted) return Promise.resolve({ kind: 'brokenOff' });
   const controller = new AbortController();
   return new Promise((resolve) => {
-    let overdue: NodeJS.Immediate | undefined;
     const end = (result: CallEnd): void => {
-      clearTimeout(timer);
-      clearImmediate(overdue);
+      timer.cancel();
       shutdown.removeEventListener('abort', onShutdown);
       resolve(result);
     };
@@ -39,10 +38,7 @@ export function callDeliver(
       end({ kind: 'timedOut' });
       controller.abort(new ReceiverTimeoutError(timeout));
     };
-    // After a stall of the event loop, timers fire before sockets are read: the awaited answer may already be there.
-    const timer = setTimeout(() => {
-      overdue = setImmediate(onTimeout);
-    }, timeout);
+    const timer = SYSTEM_CLOCK.after(timeout, onTimeout);
     shutdown.addEventListener('abort', onShutdown, { once: true });
     void run(() => deliver(messages, { signal: controller.signal, attempt })).then(end);
   });

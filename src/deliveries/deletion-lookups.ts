@@ -1,4 +1,5 @@
 import { SilentConnectionError } from '../queue/queue-failure.js';
+import { SYSTEM_CLOCK } from '../shared/clock.js';
 import { TenantTurns } from '../shared/tenant-turns.js';
 
 /**
@@ -57,12 +58,12 @@ export class DeletionLookups {
     // Callers that ask at the same moment share this look-up as well.
     await Promise.resolve();
     const waiting = new AbortController();
-    const timer = setTimeout(() => {
+    const timer = SYSTEM_CLOCK.afterUnlessIdle(this.patience, () => {
       this.next = undefined;
       waiting.abort(new SilentConnectionError(this.patience / 1_000));
-    }, this.patience).unref();
+    });
     const begin = (): Promise<DeletedAt> => {
-      clearTimeout(timer);
+      timer.cancel();
       this.next = undefined;
       return this.look([...keys]);
     };

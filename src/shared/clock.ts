@@ -21,7 +21,11 @@ export interface Timer {
 export interface Clock {
   /** Milliseconds since an arbitrary moment. They never go back. */
   now(): number;
-  /** Calls back once after this many milliseconds. The process stays alive until then. */
+  /**
+   * Calls back once after this many milliseconds. The process stays alive until then. After a stall of the event loop,
+   * timers fire before sockets are read. So the callback gets its turn after the sockets, and an answer that has already
+   * arrived can still cancel it.
+   */
   after(milliseconds: number, callback: () => void): Timer;
   /** The same, but does not keep the process alive. */
   afterUnlessIdle(milliseconds: number, callback: () => void): Timer;
@@ -31,18 +35,30 @@ export interface Clock {
 
 export const SYSTEM_CLOCK: Clock = {
   now: () => performance.now(),
-  after: (milliseconds, callback) => new SystemTimer(setTimeout(callback, timerDelay(milliseconds))),
-  afterUnlessIdle: (milliseconds, callback) =>
-    new SystemTimer(setTimeout(callback, timerDelay(milliseconds)).unref()),
+  after: (milliseconds, callback) => new SystemTimer(milliseconds, callback),
+  afterUnlessIdle: (milliseconds, callback) => new SystemTimer(milliseconds, callback).unref(),
   soon: (callback) => {
     setImmediate(callback);
   },
 };
 
 class SystemTimer implements Timer {
-  constructor(private readonly timeout: NodeJS.Timeout) {}
+  private readonly timeout: NodeJS.Timeout;
+  private overdue: NodeJS.Immediate | undefined;
+
+  constructor(milliseconds: number, callback: () => void) {
+    this.timeout = setTimeout(() => {
+      this.overdue = setImmediate(callback);
+    }, timerDelay(milliseconds));
+  }
+
+  unref(): this {
+    this.timeout.unref();
+    return this;
+  }
 
   cancel(): void {
     clearTimeout(this.timeout);
+    clearImmediate(this.overdue);
   }
 }

@@ -1,41 +1,16 @@
-import { once } from 'node:events';
-import { Worker } from 'node:worker_threads';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { within } from '../../src/shared/within.js';
-
-/** A thread that answers each message at once. */
-const ECHO = `
-  const { parentPort } = require('node:worker_threads');
-  parentPort.on('message', (message) => parentPort.postMessage(message));
-  parentPort.postMessage('ready');`;
-
-/** Keeps the event loop from turning. */
-function standStill(milliseconds: number): void {
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds);
-}
+import { EchoThread, standStill } from '../support/echo-thread.js';
+import { Stage } from '../support/stage.js';
 
 describe('work with a time limit', () => {
-  let worker: Worker;
-
-  beforeEach(async () => {
-    worker = new Worker(ECHO, { eval: true });
-    await once(worker, 'message');
-  });
-  afterEach(async () => {
-    await worker.terminate();
-  });
-
-  async function answer(): Promise<unknown> {
-    const answered = once(worker, 'message');
-    worker.postMessage('asked');
-    const [message] = (await answered) as unknown[];
-    return message;
-  }
+  const stage = new Stage();
 
   it('counts an answer that arrived while the process stood still for longer than the limit', async () => {
+    const thread = await stage.add(EchoThread.start());
     // Timers are the next that the event loop looks at.
     await new Promise((resolve) => setImmediate(resolve));
-    const result = within(200, answer());
+    const result = within(200, thread.answer('asked'));
     standStill(1_000);
     expect(await result).toBe('asked');
   });
