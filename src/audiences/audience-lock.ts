@@ -23,7 +23,10 @@ export interface LockTerms {
   signal?: AbortSignal;
 }
 
-/** A lock in the store that this process holds, and renews until it is released. */
+/**
+ * A lock in the store that this process holds, and renews until it is released. Does not keep the process alive: whoever
+ * works under the lock does that until the application has closed.
+ */
 export class AudienceLock implements AudienceHold {
   private readonly timer: NodeJS.Timeout;
   private cause: unknown;
@@ -37,8 +40,7 @@ export class AudienceLock implements AudienceHold {
     private heldUntil: number,
     private readonly signal: AbortSignal | undefined,
   ) {
-    // Not unrefed: the process has to live as long as it does work under the lock.
-    this.timer = setInterval(() => void this.renew(), duration / 3);
+    this.timer = setInterval(() => void this.renew(), duration / 3).unref();
   }
 
   /** @throws AudienceBusyError */
@@ -58,7 +60,7 @@ export class AudienceLock implements AudienceHold {
         return new AudienceLock(store, trait, kind, duration, token, askedAt + duration, signal);
       }
       if (performance.now() >= giveUpAt) throw new AudienceBusyError(name, wait);
-      await new Promise((resolve) => setTimeout(resolve, poll));
+      await new Promise((resolve) => setTimeout(resolve, poll).unref());
     }
   }
 
@@ -84,8 +86,6 @@ export class AudienceLock implements AudienceHold {
 
   /** If no renewal succeeds in time, `assertHeld` reports the failure. */
   private async renew(): Promise<void> {
-    // A sync that a shutdown has stopped may wait forever for members that never arrive.
-    if (this.signal?.aborted === true) this.timer.unref();
     const askedAt = performance.now();
     // The lock is lost for good. Renewals would only queue up while the store cannot be reached.
     if (askedAt >= this.heldUntil) return;

@@ -57,7 +57,7 @@ export class ChangeSteps {
       try {
         return await step(lock);
       } finally {
-        if (await lock.release()) await new Promise((resolve) => setTimeout(resolve, YIELD));
+        if (await lock.release()) await new Promise((resolve) => setTimeout(resolve, YIELD).unref());
       }
     });
   }

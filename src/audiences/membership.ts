@@ -3,7 +3,7 @@ import { type Announcement, AudienceCalls, type IdentifyTaker } from './audience
 import type { AudienceLock } from './audience-lock.js';
 import type { AudienceDefinition, AudienceStore } from '../options/audience-store.js';
 import { TimeSlice } from '../shared/time-slice.js';
-import { within } from '../shared/within.js';
+import { withinUnlessIdle } from '../shared/within.js';
 import { refuseOther } from './audience-definition.js';
 import type { ChangeSteps } from './change-steps.js';
 import { PassedPages } from './passed-pages.js';
@@ -185,7 +185,7 @@ export class Membership {
     // Changes whose destinations are known stay in the order in which they were called.
     if (reaches === false) return false;
     if (reaches !== true) {
-      const isTaken = await within(Math.max(wait, LOOKUP_TIME), isReached);
+      const isTaken = await withinUnlessIdle(Math.max(wait, LOOKUP_TIME), isReached);
       if (isTaken === false) return false;
       // `wait` limits only the wait for other changes.
       if (isTaken === true) since = performance.now();

@@ -9,7 +9,7 @@ const LOOKS = 4;
 /**
  * Calls `onOver` when no look-up was answered for two seconds, although the database answers: a look-up may never end.
  * While the database stands still or is away, this class waits for it, and then starts over. It counts checks rather
- * than time, since an event loop that stalled has not seen the answers yet.
+ * than time, since an event loop that stalled has not seen the answers yet. The checks do not keep the process alive.
  */
 export class LookupPatience {
   private looks = 0;
@@ -38,7 +38,7 @@ export class LookupPatience {
   }
 
   private lookLater(): void {
-    this.timer = this.clock.after(INTERVAL, () => void this.look());
+    this.timer = this.clock.afterUnlessIdle(INTERVAL, () => void this.look());
   }
 
   private async look(): Promise<void> {

@@ -121,6 +121,7 @@ export class AudiencesOn {
     for (const { audiences, client } of this.lives) {
       await audiences.beforeApplicationShutdown();
       await client.close(100);
+      audiences.onApplicationShutdown();
     }
     await this.queue.close();
     await this.backend.close();
