@@ -6,6 +6,7 @@ import { thrownAt } from '../shared/thrown-at.js';
 /** Logs deletions of users that cannot be completed. */
 export class DeletionLog {
   private isUnreadableTold = false;
+  private isLeftTold = false;
 
   constructor(private readonly logger: { warn(message: string): void }) {}
 
@@ -25,6 +26,16 @@ export class DeletionLog {
     this.logger.warn(
       `The deletion of ${countOf(users, 'user')} cannot be read: another version of this package may have stored it. ` +
         'Kept messages are removed anyway. Call `delete` again for users who are in audiences.',
+    );
+  }
+
+  /** Logs this only once as well. @param users users whose deletion is left to processes with a store of their own */
+  onLeft(users: number): void {
+    if (users === 0 || this.isLeftTold) return;
+    this.isLeftTold = true;
+    this.logger.warn(
+      `The deletion of ${countOf(users, 'user')} is left to a process that has \`audiences.store\`, like the one that ` +
+        'took it: only there are the users removed from audiences. Start one, or give this process the same store.',
     );
   }
 }

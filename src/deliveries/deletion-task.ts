@@ -9,12 +9,29 @@ export interface DeletedUser {
   tenant?: string | undefined;
 }
 
+/** A deletion as it is stored until it is carried out. */
+export interface DeletionTask extends DeletedUser {
+  /** Whether the process that took the deletion keeps audiences in a store of the application. @default false */
+  isForOwnStore?: boolean;
+}
+
 /** Users whose deletion has to be repeated, each with the error that is the reason. */
 export type UnfinishedUsers = ReadonlyMap<DeletedUser, unknown>;
 
 /** Returns the text that is stored until the deletion is carried out. Older versions read only its sources. */
-export function taskOf({ userId, sources, isOfAllSources, tenant }: DeletedUser): string {
-  return JSON.stringify({ userId, sources, tenant, ...(isOfAllSources === true && { all: true }) });
+export function taskOf({ userId, sources, isOfAllSources, tenant, isForOwnStore }: DeletionTask): string {
+  return JSON.stringify({
+    userId,
+    sources,
+    tenant,
+    ...(isOfAllSources === true && { all: true }),
+    ...(isForOwnStore === true && { own: true }),
+  });
+}
+
+/** Whether a process without an audience store of the application would not find all that has to be removed. */
+export function needsOwnStore(tasks: string): boolean {
+  return tasks.split('\n').some((task) => fieldsOf(task).own === true);
 }
 
 /** Returns the user of a task; nobody if another version of this package has written the task differently. */

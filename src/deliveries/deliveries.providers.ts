@@ -2,6 +2,7 @@ import type { Provider } from '@nestjs/common';
 import { DeliveriesService } from './deliveries.service.js';
 import { createDeletionStore, DeletedUsers } from './deleted-users.js';
 import { type BacklogEvent, DeliveryEvents } from './delivery-events.js';
+import { DeletionLog } from './deletion-log.js';
 import { DestinationLines } from './destination-lines.js';
 import { EndpointLog } from './endpoint-log.js';
 import { FailedMessages } from './failed-messages.js';
@@ -75,13 +76,19 @@ function createFailedLimit(
 
 /** Returns `undefined` if there is no queue: no deletion is left unfinished then. */
 async function createUnfinishedDeletions(
-  { connection }: ResolvedOptions,
+  { connection, audiences }: ResolvedOptions,
   eraser: UserEraser,
   { storage }: QueueBackend,
 ): Promise<UnfinishedDeletions | undefined> {
   if (connection.kind === 'none') return undefined;
   const [store, backlogs] = [await createDeletionStore(storage), createBacklogStore(storage)];
-  return new UnfinishedDeletions({ store, backlogs, eraser });
+  return new UnfinishedDeletions({
+    store,
+    backlogs,
+    eraser,
+    log: new DeletionLog(logger()),
+    hasOwnStore: audiences.store !== undefined,
+  });
 }
 
 /** Providers that report what becomes of messages, and let the application act on it. */
@@ -120,8 +127,9 @@ export const DELIVERIES_PROVIDERS: Provider[] = [
   },
   {
     provide: UserEraser,
-    inject: [BatchStore, BacklogCounter, QUEUE_BACKEND],
+    inject: [RESOLVED_OPTIONS, BatchStore, BacklogCounter, QUEUE_BACKEND],
     useFactory: async (
+      { audiences }: ResolvedOptions,
       store: BatchStore,
       counter: BacklogCounter,
       { storage }: QueueBackend,
@@ -129,7 +137,8 @@ export const DELIVERIES_PROVIDERS: Provider[] = [
       const messages = new UserMessages(store, (destination, count) => {
         counter.ended(destination, count);
       });
-      return new UserEraser(await createDeletionStore(storage), messages, logger());
+      const deletions = await createDeletionStore(storage);
+      return new UserEraser(deletions, messages, logger(), audiences.store !== undefined);
     },
   },
   {

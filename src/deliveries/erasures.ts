@@ -1,5 +1,5 @@
 import type { Deletion } from './deletion-store.js';
-import { type DeletedUser, deletedUser, type UnfinishedUsers } from './deletion-task.js';
+import { type DeletedUser, deletedUser, needsOwnStore, type UnfinishedUsers } from './deletion-task.js';
 import type { UserMessages } from './user-messages.js';
 
 /**
@@ -12,6 +12,8 @@ export type Erasure = (users: readonly DeletedUser[], onProgress: () => void) =>
 
 /** Result of carrying out some deletions. */
 export interface Erased {
+  /** Number of deletions that this process can complete, now or later. */
+  ours: number;
   done: Deletion[];
   unfinished: UnfinishedUsers;
   /** Number of tasks that cannot be read. */
@@ -29,11 +31,13 @@ export class Erasures {
   /**
    * @param signal ends a search for messages before it is complete
    * @param onProgress called whenever a part of a removal is done
+   * @param hasOwnStore whether audiences are in a store of the application
    */
   constructor(
     private readonly messages: Pick<UserMessages, 'erase'>,
     private readonly signal: AbortSignal,
     private readonly onProgress: () => void,
+    private readonly hasOwnStore = false,
   ) {}
 
   /** Registers another removal that runs together with that of the messages. */
@@ -41,7 +45,10 @@ export class Erasures {
     this.others.push(erasure);
   }
 
-  /** Carries out deletions. Rejects if none of them is known to be done. */
+  /**
+   * Carries out deletions. Those that only a process with an audience store of the application can complete are carried
+   * out as far as possible. Rejects if none of the deletions is known to be done.
+   */
   async run(deletions: readonly Deletion[]): Promise<Erased> {
     const tasks = deletions.map(({ task }) => task.split('\n'));
     const users = tasks.map((lines) => lines.flatMap(deletedUser));
@@ -51,8 +58,10 @@ export class Erasures {
     await Promise.allSettled([messages, ...others]);
     await messages;
     const unfinished = new Map((await Promise.all(others)).flatMap((left) => [...left]));
+    const isOurs = deletions.map(({ task }) => this.hasOwnStore || !needsOwnStore(task));
     return {
-      done: deletions.filter((_, n) => !users[n]?.some((user) => unfinished.has(user))),
+      ours: isOurs.filter(Boolean).length,
+      done: deletions.filter((_, n) => isOurs[n] === true && !users[n]?.some((user) => unfinished.has(user))),
       unfinished,
       unreadable: tasks.flat().length - users.flat().length,
     };

@@ -1,7 +1,9 @@
 import debugFactory from 'debug';
 import type { BacklogStore } from '../queue/backlog-store.js';
 import { type Clock, SYSTEM_CLOCK, type Timer } from '../shared/clock.js';
+import type { DeletionLog } from './deletion-log.js';
 import type { DeletionStore } from './deletion-store.js';
+import { needsOwnStore } from './deletion-task.js';
 import type { UserEraser } from './user-eraser.js';
 
 const debug = debugFactory('analytics');
@@ -15,6 +17,9 @@ export interface UnfinishedDeletionsParts {
   store: Pick<DeletionStore, 'pending' | 'pages'>;
   backlogs: Pick<BacklogStore, 'claim'>;
   eraser: Pick<UserEraser, 'start'>;
+  log: Pick<DeletionLog, 'onLeft'>;
+  /** Whether audiences are in a store of the application. */
+  hasOwnStore: boolean;
   /** @default the system's */
   clock?: Clock;
   /** The time, in milliseconds since the epoch. @default the system's */
@@ -74,12 +79,18 @@ export class UnfinishedDeletions {
 
   /** Returns whether a deletion is overdue. The process that took a recent deletion is probably carrying it out. */
   private async isAnyOverdue(): Promise<boolean> {
-    const { store, backlogs } = this.parts;
-    if (!(await backlogs.claim('deletions', INTERVAL / 2))) return false;
+    const { store, backlogs, log, hasOwnStore } = this.parts;
+    // A process that cannot complete all deletions must not keep one that can from looking for them.
+    const claim = hasOwnStore ? 'deletions-of-own-store' : 'deletions';
+    if (!(await backlogs.claim(claim, INTERVAL / 2))) return false;
     const latest = this.now() - INTERVAL;
+    let left = 0;
     for await (const deletions of store.pages(PAGE)) {
-      if (deletions.some(({ at }) => at <= latest)) return true;
+      const overdue = deletions.filter(({ at }) => at <= latest);
+      if (overdue.some(({ task }) => hasOwnStore || !needsOwnStore(task))) return true;
+      left += overdue.length;
     }
-    return false;
+    log.onLeft(left);
+    return left > 0;
   }
 }

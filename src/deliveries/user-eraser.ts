@@ -58,8 +58,10 @@ export class UserEraser {
     private readonly store: DeletionStore,
     messages: Pick<UserMessages, 'erase'>,
     logger: { warn(message: string): void },
+    /** Whether audiences are in a store of the application. */
+    private readonly hasOwnStore = false,
   ) {
-    this.erasures = new Erasures(messages, this.stop.signal, this.progress.make);
+    this.erasures = new Erasures(messages, this.stop.signal, this.progress.make, hasOwnStore);
     this.log = new DeletionLog(logger);
   }
 
@@ -174,7 +176,7 @@ export class UserEraser {
       deletions.map(([key, { at, sources, ...deletion }]) => ({
         key,
         at,
-        task: taskOf({ ...deletion, sources: [...sources] }),
+        task: taskOf({ ...deletion, sources: [...sources], isForOwnStore: this.hasOwnStore }),
       })),
     );
     this.hasStored = true;
@@ -185,18 +187,19 @@ export class UserEraser {
     return this.waiting.size === 0;
   }
 
-  /** Goes through all stored deletions once. Resolves to whether there were none. */
+  /** Goes through all stored deletions once. Resolves to whether there were none that this process can complete. */
   private async carryOut(): Promise<boolean> {
     this.hasStored = false;
     let isAnyLeft = false;
-    let failed: Promise<void> | undefined;
+    let failed: Promise<boolean> | undefined;
     for await (const deletions of this.store.pages(LIMIT)) {
-      isAnyLeft = true;
       const page = this.carryOutPage(deletions);
       // A page that fails must not hold up the pages after it.
-      await page.catch(() => {
+      const isAnyOurs = await page.catch(() => {
         failed ??= page;
+        return true;
       });
+      isAnyLeft ||= isAnyOurs;
       if (this.stop.signal.aborted) return false;
     }
     this.erasures.endLook();
@@ -205,15 +208,17 @@ export class UserEraser {
     return !isAnyLeft;
   }
 
-  private async carryOutPage(deletions: readonly Deletion[]): Promise<void> {
-    const { done, unfinished, unreadable } = await this.erasures.run(deletions);
-    if (this.stop.signal.aborted) return;
+  /** Resolves to whether this process can complete any of the deletions. */
+  private async carryOutPage(deletions: readonly Deletion[]): Promise<boolean> {
+    const { ours, done, unfinished, unreadable } = await this.erasures.run(deletions);
+    if (this.stop.signal.aborted) return true;
     this.log.onUnreadable(unreadable);
     if (done.length > 0) await this.store.done(done);
     for (const { key, at } of done) if (this.stored.get(key)?.at === at) this.stored.delete(key);
     debug('carried out %d of %d deletions', done.length, deletions.length);
     const [error] = unfinished.values();
     if (unfinished.size > 0) throw error;
+    return ours > 0;
   }
 
   /** Called when no deletion was left to carry out. Other processes carry deletions out as well. */

@@ -79,7 +79,7 @@ export interface AudiencesOptions {
   source?: string | undefined;
   /** Which destinations get the calls, unless a call says otherwise. @default all */
   integrations?: Integrations | undefined;
-  /** Stores who is in which audience. @default beside the queue, in its database */
+  /** Stores who is in which audience. Give all processes the same one. @default beside the queue, in its database */
   store?: AudienceStore | undefined;
 }
 

@@ -83,6 +83,8 @@ describe('the search for unfinished deletions', () => {
           starts++;
         },
       },
+      log: { onLeft: () => undefined },
+      hasOwnStore: false,
     });
   });
 
