@@ -30,6 +30,9 @@ const UNENDED = ['delayed', 'waiting', 'active'] as const satisfies BatchState[]
 /** How many messages `failed()` returns by default. */
 const DEFAULT_COUNT = 100;
 
+/** Greatest assumed difference between the clocks of two workers, in milliseconds. */
+const CLOCK_DIFFERENCE = 60_000;
+
 /** Selects messages that failed for good, to be read. */
 export interface FailedCountQuery extends FailedFilter {
   /** Ends the reading, which then rejects with the signal's reason. Reading may take minutes if much is queued. */
@@ -75,6 +78,8 @@ export class FailedMessages {
     const destinations = destinationsOf(filter);
     for await (const [job, state] of this.store.jobs({ states, destinations, signal })) {
       signal?.throwIfAborted();
+      // The failed jobs come newest first, so nothing after this one matches either.
+      if (!waiting && failedBefore(job, filter)) return found;
       for (const failed of failedMessages(job, state)) {
         if (position > end) return found;
         if (matches(failed) && position++ >= start) found.push(withType(failed));
@@ -199,6 +204,11 @@ export class FailedMessages {
       throw error;
     }
   }
+}
+
+/** Whether a job failed before any message that a filter selects. A message never fails after its job. */
+function failedBefore({ failedAt = Infinity }: StoredJob, { from = -Infinity }: FailedFilter): boolean {
+  return failedAt < Number(from) - CLOCK_DIFFERENCE;
 }
 
 /** Returns the destinations that a filter selects, or `undefined` for all. */

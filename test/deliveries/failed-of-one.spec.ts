@@ -2,10 +2,12 @@ import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { DeliveriesService, DestinationsService } from '../../src/index.js';
 import { BatchStore } from '../../src/queue/batch-store.js';
+import { jobIdFor } from '../../src/queue/job-id.js';
 import { JobIds } from '../../src/queue/job-ids.js';
 import { QUEUE_BACKEND, type QueueBackend } from '../../src/queue/queue-backend.js';
 import type { AnalyticsApp } from '../support/analytics-app.js';
 import { describeRedis } from '../support/describe-backend.js';
+import { putFailedJobs } from '../support/failed-jobs.js';
 import { messageIn } from '../support/received-message.js';
 import type { Receiver } from '../support/receiver.js';
 import { RedisServer } from '../support/redis-server.js';
@@ -13,6 +15,7 @@ import { destinationsBySource, Stage } from '../support/stage.js';
 
 const OF_ACME = 40;
 const OF_GLOBEX = 3;
+const HOUR = 3_600_000;
 
 describeRedis('failed messages that are mostly of one destination', () => {
   const stage = new Stage();
@@ -121,6 +124,40 @@ describeRedis('failed messages that are mostly of one destination', () => {
     expect(replayed.sort()).toEqual(['Globex 1', 'Globex 2', 'Together']);
     // The replayed messages have failed again, in jobs whose ids name the destination as well.
     expect(await jobsRead(() => deliveries.failed(ofGlobex))).toBe(OF_GLOBEX);
+  });
+
+  it('are read only down to the earliest time that is asked for', async () => {
+    const options = {
+      connection: server.url(),
+      webhooks: { id: 'acme', urls: ['https://receiver.example'] },
+    };
+    const now = Date.now();
+    /** Puts messages that failed for good in jobs of their own. */
+    const put = (name: string, count: number, failedAt: number): Promise<void> => {
+      const jobs = Array.from({ length: count }, (_, n) => ({
+        jobId: jobIdFor('acme', `${name}-${n}`),
+        failedRetention: 604_800_000,
+        batches: [
+          {
+            destination: 'acme',
+            source: 'default',
+            messages: [{ id: `${name}-${n}`, body: '{}', outcomes: [] }],
+          },
+        ],
+      }));
+      return putFailedJobs(options, jobs, failedAt);
+    };
+    await put('old', OF_ACME, now - HOUR);
+    await put('new', OF_GLOBEX, now);
+    const app = await stage.app({ ...options, worker: false });
+    const deliveries = app.context.get(DeliveriesService);
+    const query = { destination: 'acme', from: now - 1_000, waiting: false };
+    const read = await jobsRead(async () => {
+      expect(await deliveries.failed(query)).toHaveLength(OF_GLOBEX);
+    });
+    expect(read).toBeLessThan(OF_ACME);
+    const all = await deliveries.failed({ ...query, from: now - 2 * HOUR });
+    expect(all).toHaveLength(OF_ACME + OF_GLOBEX);
   });
 
   it('are replayed for another destination, when it is enabled, without reading the rest', async () => {
