@@ -1,11 +1,12 @@
 import { EventEmitter, once } from 'node:events';
 import { afterEach, expect, it } from '@jest/globals';
-import { type HTTPRequest, InterceptResolutionAction, type ResponseForRequest } from 'puppeteer-core';
+import type { HTTPRequest, ResponseForRequest } from 'puppeteer-core';
 import { DestinationsService } from '../../src/index.js';
 import { Browser } from '../support/browser.js';
 import { describeWith } from '../support/describe-backend.js';
 import { ConsoleApp } from './console-app.js';
 import { ConsoleVisit } from './console-visit.js';
+import { Interception } from './interception.js';
 
 describeWith('chromium', Browser.binary !== undefined, 'the console behind a proxy', () => {
   let status = 200;
@@ -13,32 +14,9 @@ describeWith('chromium', Browser.binary !== undefined, 'the console behind a pro
     (connection) => ConsoleApp.start(connection, { answer: () => status }),
     'acme',
   );
-  /** Answers or holds back requests in place of the application. If `undefined`, all requests pass. */
-  let intercept: ((request: HTTPRequest) => void) | undefined;
-
-  afterEach(async () => {
-    visit.visitor.page.off('request', onRequest);
-    await visit.visitor.page.setRequestInterception(false);
-  });
-
-  function onRequest(request: HTTPRequest): void {
-    const { action } = request.interceptResolutionState();
-    if (action === InterceptResolutionAction.Disabled || request.isInterceptResolutionHandled()) return;
-    if (intercept === undefined) void request.continue();
-    else intercept(request);
-  }
-
-  /** @param meant part of the method and URL of some requests. @param take called with each of these */
-  async function between(meant: string, take: (request: HTTPRequest) => void): Promise<void> {
-    const { page } = visit.visitor;
-    intercept = (request) => {
-      if (`${request.method()} ${request.url()}`.includes(meant)) take(request);
-      else void request.continue();
-    };
-    // Before requests are held back: without a listener, a request would be held for ever.
-    page.off('request', onRequest).on('request', onRequest);
-    await page.setRequestInterception(true);
-  }
+  const interception = new Interception(() => visit.visitor.page);
+  const between = interception.between.bind(interception);
+  afterEach(() => interception.end());
 
   const answerWith =
     (answer: Partial<ResponseForRequest>) =>
@@ -78,7 +56,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the console behind a pro
     );
     await visitor.goTo('#/destinations');
     await visitor.reads('The answer (status 502) did not come from the application');
-    intercept = undefined;
+    interception.passAll();
     await visitor.click('Try again');
     await visitor.reads('Search');
   });
@@ -109,7 +87,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the console behind a pro
     await visitor.goTo(`#/destinations/${id}/messages/${messageId}`);
     await visitor.reads(error.message);
     expect(await visitor.text()).not.toContain('Nothing is known');
-    intercept = undefined;
+    interception.passAll();
     await visitor.click('Load its attempts again');
     await visitor.reads('127.0.0.1');
     await visitor.reads(`${messageId} delivered`);
@@ -140,7 +118,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the console behind a pro
     for (const text of left) await visitor.reads(text);
     expect(await visitor.text()).not.toContain('is code in the application');
     expect(await visitor.text()).not.toContain('while the message is kept as failed');
-    intercept = undefined;
+    interception.passAll();
     await visitor.click(again);
     await visitor.reads('The same with curl');
     await visitor.reads('Replay this message');
@@ -155,7 +133,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the console behind a pro
     await visitor.reads('Nothing was delivered in the last seven days.');
     const held = await new Promise<HTTPRequest>((resolve) => {
       void between('/recent', (request) => {
-        intercept = undefined;
+        interception.passAll();
         resolve(request);
       }).then(track);
     });
@@ -184,7 +162,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the console behind a pro
     // The result of the first test event is gone.
     expect(await visitor.text()).not.toContain('200 from');
     await page.evaluate('AbortSignal.timeout = inRealTime');
-    intercept = undefined;
+    interception.passAll();
     await visitor.click('Send a test event');
     await visitor.reads('200 from');
   });
