@@ -45,8 +45,8 @@ export function FailedMessages({ api, id, version, deliveries }: FailedMessagesP
     async (signal) => {
       const asked = wanted.current ?? count.current;
       wanted.current = undefined;
-      const { messages } = await readLatest(api, { id, filter, count: asked }, signal);
-      count.current = asked;
+      const { messages, isAll } = await readLatest(api, { id, filter, count: asked }, signal);
+      count.current = isAll ? asked : messages.length;
       return { rows: messages, apart: [] };
     },
     `failed ${id} ${JSON.stringify(filter)}`,

@@ -7,6 +7,9 @@ import type { LatestFailed } from './failed-list.js';
 /** Maximum number of messages in one answer of the API. */
 export const MAX_ANSWER = 100;
 
+/** Maximum number of requests for one list: about twice as many as the longest list needs. */
+const MAX_REQUESTS = 20;
+
 /** Which messages are read. */
 export interface FailedSelection {
   /** Id of the destination. */
@@ -17,29 +20,52 @@ export interface FailedSelection {
   count: number;
 }
 
+type FailedApi = Pick<Api, 'failed'>;
+
 /**
- * Reads the latest messages that failed, page by page.
+ * Reads the latest messages that failed, page by page. Each page begins with the last message of the page before. If it
+ * does not, the list has changed meanwhile: then a message may come again, or earlier pages are read again.
  *
  * @param isEnough returns whether the pages after this page need not be read
  */
 export async function readLatest(
-  api: Api,
+  api: FailedApi,
   { id, filter, count }: FailedSelection,
   signal: AbortSignal,
   isEnough: (page: readonly FailedMessage[]) => boolean = () => false,
 ): Promise<LatestFailed> {
-  // New failures meanwhile move messages to the next page, so a message may be read twice.
-  const found = new Map<string, FailedMessage>();
-  for (let start = 0; start < count; start += MAX_ANSWER) {
-    const limit = Math.min(count - start, MAX_ANSWER);
+  let found: readonly FailedMessage[] = [];
+  let start = 0;
+  for (let requests = 1; ; requests++) {
+    const again = start === 0 ? 0 : 1;
+    const limit = Math.min(count - found.length + again, MAX_ANSWER);
     const { messages } = await api.failed(id, { ...filter, start, limit }, signal);
-    for (const message of messages) {
-      if (!found.has(message.messageId)) found.set(message.messageId, message);
+    const place = placeOf(messages, found);
+    if (place === undefined && start > 0 && requests < MAX_REQUESTS) {
+      // Messages are gone, and those that moved up to earlier pages may not have been read.
+      start = Math.max(start - MAX_ANSWER, 0);
+      found = start === 0 ? [] : found;
+      continue;
     }
-    if (messages.length < limit) return { messages: [...found.values()], isAll: true };
-    if (isEnough(messages)) break;
+    found = unique([...found.slice(0, place), ...messages]);
+    const isAll = messages.length < limit;
+    if (isAll || found.length >= count || requests >= MAX_REQUESTS || isEnough(messages))
+      return { messages: found.slice(0, count), isAll };
+    start += messages.length - 1;
   }
-  return { messages: [...found.values()], isAll: false };
+}
+
+/** Returns which of the known messages a page begins with, or `undefined` if the page has none of them. */
+function placeOf(page: readonly FailedMessage[], known: readonly FailedMessage[]): number | undefined {
+  const places = new Map(known.map(({ messageId }, place) => [messageId, place]));
+  return page.map(({ messageId }) => places.get(messageId)).find((place) => place !== undefined);
+}
+
+/** Leaves out messages with the id of another one: the application chooses the ids. */
+function unique(messages: readonly FailedMessage[]): FailedMessage[] {
+  const byId = new Map<string, FailedMessage>();
+  for (const message of messages) if (!byId.has(message.messageId)) byId.set(message.messageId, message);
+  return [...byId.values()];
 }
 
 /** Returns a function that tells whether a message was replayed: attempted again after it had failed for good. */
