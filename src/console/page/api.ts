@@ -155,8 +155,13 @@ export class Api {
   }
 }
 
+/** A list becomes a parameter for each of its values. */
 function queryOf(fields: Fields): URLSearchParams {
-  return new URLSearchParams(Object.entries(fields).map(([name, value]) => [name, String(value)]));
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(fields)) {
+    for (const one of [value].flat()) query.append(name, String(one));
+  }
+  return query;
 }
 
 function pathOf(id: string): string {

@@ -28,6 +28,13 @@ export interface ListLimits {
   isGone: (message: FailedMessage) => boolean;
 }
 
+/** Returns the shown messages that were not read again, apart from waiting ones. */
+export function rowsBelow({ rows, apart }: FailedList, { messages, isAll }: LatestFailed): FailedMessage[] {
+  if (isAll) return [];
+  const ids = new Set(messages.map(({ messageId }) => messageId));
+  return [...rows, ...apart].filter(({ messageId, waiting }) => !waiting && !ids.has(messageId));
+}
+
 /**
  * Returns the list with the latest messages at the top. Older rows that were shown stay: as many as the reader has
  * asked for, and more down to the last row that somebody reads.

@@ -6,18 +6,20 @@ import type { Api } from './api.js';
 import type { Fields } from './api-requests.js';
 import { FailedRow } from './failed-row.js';
 import { FailedFilters, filterOf } from './failed-filters.js';
-import { type FailedList, MOST_ROWS, renewedList } from './failed-list.js';
-import { MAX_ANSWER, readLatest, triedAgainIn } from './failed-reads.js';
+import { type FailedList, MOST_ROWS, renewedList, rowsBelow } from './failed-list.js';
+import { goneAmong, MAX_ANSWER, readLatest } from './failed-reads.js';
 import { numberText } from './number-text.js';
 import { Action, Problem } from './parts.js';
 import { messagesText, type Progress, replayAll, replayText } from './replay-all.js';
 import { useRowHeight } from './rows.js';
 import { rowsRead } from './rows-read.js';
+import { TriedAgain } from './tried-again.js';
 import { useLoaded } from './use-loaded.js';
 
 /** Number of messages that are shown at first. */
 const STEP = 20;
 const EMPTY: FailedList = { rows: [], apart: [] };
+const NONE: ReadonlySet<string> = new Set();
 const NOTHING_TO_REPLAY = 'No matching message has failed for good, so nothing was replayed.';
 
 interface FailedMessagesProps {
@@ -39,20 +41,27 @@ export function FailedMessages({ api, id, version, deliveries }: FailedMessagesP
   const list = useRowHeight<HTMLOListElement>();
   const filter = filterOf(texts);
   const shown = useRef<readonly FailedMessage[]>([]);
-  const isGone = triedAgainIn(deliveries);
-  const outdated = shown.current.filter(isGone).map(({ messageId }) => messageId);
+  const [triedAgain] = useState(() => new TriedAgain());
+  triedAgain.look(deliveries);
+  /** Number of gaps in the deliveries for which the rows were checked, and are to be checked. */
+  const gaps = useRef({ checked: 0, due: 0 });
+  if (shown.current.length > 0 && triedAgain.gaps > gaps.current.checked) gaps.current.due = triedAgain.gaps;
+  const outdated = shown.current.filter(triedAgain.includes).map(({ messageId }) => messageId);
   const { value, error, reload } = useLoaded<FailedList>(
     async (signal) => {
+      const { gaps: checked } = triedAgain;
       const asked = wanted.current ?? count.current;
       wanted.current = undefined;
       const { messages, isAll } = await readLatest(api, { id, filter, count: asked }, signal);
       count.current = isAll ? asked : messages.length;
+      gaps.current.checked = checked;
       return { rows: messages, apart: [] };
     },
     `failed ${id} ${JSON.stringify(filter)}`,
     {
-      version: [version, ...outdated].join(' '),
+      version: [version, gaps.current.due, ...outdated].join(' '),
       renew: async (before, signal) => {
+        const { gaps: checked } = triedAgain;
         const ended = before.rows.filter(({ waiting }) => !waiting);
         const known = new Set(ended.map(({ messageId }) => messageId));
         // Reading waiting messages as well may take seconds, and would slow down all tenants.
@@ -61,6 +70,11 @@ export function FailedMessages({ api, id, version, deliveries }: FailedMessagesP
         const latest = await readLatest(api, selection, signal, (page) =>
           page.some(({ messageId }) => known.has(messageId)),
         );
+        // If some deliveries are not known, only the API knows whether the other rows are still kept.
+        const isUnsure = deliveries === undefined || checked > gaps.current.checked;
+        const gone = isUnsure ? await goneAmong(api, id, rowsBelow(before, latest), signal) : NONE;
+        gaps.current.checked = checked;
+        const isGone = (one: FailedMessage): boolean => triedAgain.includes(one) || gone.has(one.messageId);
         const read = rowsRead(list.current);
         const isRead = ({ messageId }: FailedMessage): boolean => read.has(messageId);
         return renewedList(before, latest, { count: count.current, isRead, isGone });

@@ -1,5 +1,5 @@
 import type { FailedMessage } from '../../deliveries/failed-filter.js';
-import type { RecentDelivery } from '../../deliveries/history/history.types.js';
+import { chunksOf } from '../../shared/chunks.js';
 import type { Api } from './api.js';
 import type { Fields } from './api-requests.js';
 import type { LatestFailed } from './failed-list.js';
@@ -9,6 +9,9 @@ export const MAX_ANSWER = 100;
 
 /** Maximum number of requests for one list: about twice as many as the longest list needs. */
 const MAX_REQUESTS = 20;
+
+/** Number of ids in one request: proxies limit the length of an address, and an id may have a hundred characters. */
+const MAX_IDS = 40;
 
 /** Which messages are read. */
 export interface FailedSelection {
@@ -68,11 +71,24 @@ function unique(messages: readonly FailedMessage[]): FailedMessage[] {
   return [...byId.values()];
 }
 
-/** Returns a function that tells whether a message was replayed: attempted again after it had failed for good. */
-export function triedAgainIn(
-  deliveries: readonly RecentDelivery[] = [],
-): (message: FailedMessage) => boolean {
-  const others = deliveries.filter(({ state }) => state !== 'failed');
-  const times = new Map(others.map(({ messageId, at }) => [messageId, at]));
-  return ({ messageId, failedAt }) => (times.get(messageId) ?? 0) > failedAt;
+/** Returns the ids of those messages that are no longer kept. */
+export async function goneAmong(
+  api: FailedApi,
+  id: string,
+  asked: readonly FailedMessage[],
+  signal: AbortSignal,
+): Promise<ReadonlySet<string>> {
+  const gone = new Set(asked.map(({ messageId }) => messageId));
+  for (const part of chunksOf(asked, MAX_IDS)) {
+    const filter = {
+      messageIds: part.map(({ messageId }) => messageId),
+      // What failed earlier need not be read.
+      from: Math.min(...part.map(({ failedAt }) => failedAt)),
+      waiting: false,
+      limit: MAX_ANSWER,
+    };
+    const { messages } = await api.failed(id, filter, signal);
+    for (const { messageId } of messages) gone.delete(messageId);
+  }
+  return gone;
 }
