@@ -3,8 +3,12 @@ import { createServer, type IncomingMessage, request, type Server, type ServerRe
 import type { AddressInfo } from 'node:net';
 import { until } from '../support/until.js';
 
-/** Answers a request in place of the application, or lets it pass. */
-export type Instead = (response: ServerResponse, pass: () => void) => void;
+/**
+ * Answers a request in place of the application, or lets it pass.
+ *
+ * @param lose lets the request pass, and then loses the answer together with the connection
+ */
+export type Instead = (response: ServerResponse, pass: () => void, lose: () => void) => void;
 
 /** Requests that wait at the proxy. */
 export interface HeldRequests {
@@ -37,9 +41,15 @@ export class FrontProxy {
         this.pass(asked, response);
       } else {
         this.times.push(performance.now());
-        found[1](response, () => {
-          this.pass(asked, response);
-        });
+        found[1](
+          response,
+          () => {
+            this.pass(asked, response);
+          },
+          () => {
+            this.pass(asked, response, true);
+          },
+        );
       }
     });
   }
@@ -106,7 +116,7 @@ export class FrontProxy {
     await once(this.server, 'close');
   }
 
-  private pass(asked: IncomingMessage, response: ServerResponse): void {
+  private pass(asked: IncomingMessage, response: ServerResponse, isLost = false): void {
     const { method, headers, url = '' } = asked;
     if (!url.startsWith(`${this.base}/`)) {
       response.writeHead(404).end();
@@ -116,6 +126,11 @@ export class FrontProxy {
       new URL(url.slice(this.base.length), this.target),
       { method, headers },
       (answer) => {
+        if (isLost) {
+          answer.resume();
+          response.destroy();
+          return;
+        }
         response.writeHead(answer.statusCode ?? 502, answer.headers);
         answer.pipe(response);
         this.passing.set(answer, response);

@@ -25,6 +25,11 @@ export class ApiError extends Error {
   }
 }
 
+/** Whether a change got no answer of the application, so that it may have been made all the same. */
+export function isUnanswered(thrown: unknown): boolean {
+  return thrown instanceof ApiError && (thrown.code === 'UNREACHABLE' || thrown.code === 'UNEXPECTED_ANSWER');
+}
+
 /** Sends the requests of a page to its application. */
 export class ApiRequests {
   /** @param link token behind the `#` of a link */

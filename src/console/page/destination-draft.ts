@@ -8,6 +8,14 @@ export interface Draft {
   base: DestinationDetails | undefined;
   /** Typed texts, by the names of the fields. */
   typed: Texts;
+  /** What was sent last, if no answer came: it may have been stored. */
+  unanswered?: Unanswered;
+}
+
+/** Fields that were sent, and the version of the destination that they were based on. */
+export interface Unanswered {
+  fields: Fields;
+  version: number;
 }
 
 /** Returns the texts that the fields show. */
@@ -25,21 +33,44 @@ export function fieldsIn(draft: Draft): Fields {
 
 /**
  * Returns the current texts of the fields that both the draft and somebody else have changed, by the names of the
- * fields. Leaves out a field that now has the typed text, as after a change whose answer was lost. Headers count as
- * changed after any change of a destination that has headers: their values may be different, and are not shown.
+ * fields. Leaves out a field that now has the typed text, and a field that a save without an answer has changed.
+ * Headers count as changed after any change of a destination that has headers: their values may be different, and are
+ * not shown.
  */
 export function changedMeanwhile(draft: Draft, latest: DestinationDetails): Texts {
   const before = comparedTexts(draft.base);
   const now = comparedTexts(latest);
   const mayHaveOthers = latest.version !== draft.base?.version && now.headers !== '';
+  const isOwn = ownIn(draft.unanswered, latest);
   const isOther = (name: string): boolean =>
-    (name === 'headers' && mayHaveOthers) ||
-    (now[name] !== before[name] && now[name] !== draft.typed[name]?.trim());
+    !isOwn(name) &&
+    ((name === 'headers' && mayHaveOthers) ||
+      (now[name] !== before[name] && now[name] !== draft.typed[name]?.trim()));
   return Object.fromEntries(
     changedIn(draft)
       .filter(isOther)
       .map((name) => [name, now[name] ?? '']),
   );
+}
+
+/** Returns whether a field of the destination is as it was sent without an answer. */
+function ownIn(unanswered: Unanswered | undefined, latest: DestinationDetails): (name: string) => boolean {
+  if (unanswered === undefined) return () => false;
+  const { fields, version } = unanswered;
+  const stored: Fields = { ...fieldsOf(textsOf(latest), latest), headers: latest.headers };
+  const isStored = (name: string): boolean =>
+    name in fields && isSame(name === 'headers' ? headerNames(fields.headers) : fields[name], stored[name]);
+  // The values of headers are not known: only the next version, with all that was sent, is surely the own one.
+  const isNext = latest.version === version + 1 && Object.keys(fields).every(isStored);
+  return (name) => (name === 'headers' ? isNext && 'headers' in fields : isStored(name));
+}
+
+function headerNames(headers: unknown): string[] {
+  return Object.keys(headers ?? {});
+}
+
+function isSame(one: unknown, other: unknown): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
 }
 
 /** Bases the draft on the latest version of its destination, unless somebody else has changed the same fields. */

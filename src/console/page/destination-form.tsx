@@ -2,7 +2,7 @@ import type { JSX, TargetedEvent } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { DestinationDetails } from '../../stored-destinations/destinations.types.js';
 import type { OptionProblem } from '../../errors/option-problem.js';
-import { ApiError, type Fields } from './api-requests.js';
+import { ApiError, type Fields, isUnanswered } from './api-requests.js';
 import { changedMeanwhile, type Draft, fieldsIn, follow, textsIn } from './destination-draft.js';
 import { type FormField, formFields, removalOf, type Texts } from './destination-fields.js';
 import { Problem } from './parts.js';
@@ -40,14 +40,18 @@ export function DestinationForm({ destination, isOperator, save, latest }: FormP
 
   /** Saves despite changes by others: those to other fields stay, and those to the same fields are shown first. */
   const saveOver = async (tried: Draft, tries: number): Promise<void> => {
+    const fields = fieldsIn(tried);
+    const version = tried.base?.version;
     try {
-      await save(fieldsIn(tried), tried.base?.version);
+      await save(fields, version);
     } catch (thrown) {
+      if (version !== undefined && isUnanswered(thrown))
+        setDraft((now) => ({ ...now, unanswered: { fields, version } }));
       if (!isChange(thrown) || latest === undefined || tries === 0) throw thrown;
       const base = await latest();
       const found = changedMeanwhile(tried, base);
       setMeanwhile(found);
-      setDraft(({ typed }) => ({ base, typed }));
+      setDraft((now) => ({ ...now, base }));
       if (Object.keys(found).length > 0) throw changedError();
       await saveOver({ ...tried, base }, tries - 1);
     }
@@ -78,7 +82,7 @@ export function DestinationForm({ destination, isOperator, save, latest }: FormP
           meanwhile={meanwhile[field.name]}
           isBusy={isBusy}
           onChange={(name, text) => {
-            setDraft(({ base, typed }) => ({ base, typed: { ...typed, [name]: text } }));
+            setDraft((before) => ({ ...before, typed: { ...before.typed, [name]: text } }));
           }}
         />
       ))}
