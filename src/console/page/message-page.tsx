@@ -1,89 +1,132 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
+import type { FailedMessage } from '../../deliveries/failed-filter.js';
+import type { RecentDelivery } from '../../deliveries/history/history.types.js';
 import type { Api, ShownRequest } from './api.js';
 import { ApiError } from './api-requests.js';
 import { Attempts, STATE_CLASSES } from './attempts.js';
 import { hintFor } from './error-hints.js';
 import { PageHeading } from './page-heading.js';
-import { Action, Copyable, NotLoaded, Problem, Time } from './parts.js';
+import { Action, Copyable, Problem, Time } from './parts.js';
 import { replayText } from './replay-all.js';
-import { useLoaded } from './use-loaded.js';
+import { hasLoaded, type Loaded, useLoaded } from './use-loaded.js';
 
-/** What became of one message at one destination, and what is sent for it. */
-export function MessagePage({
-  api,
-  id,
-  messageId,
-}: {
+interface MessagePageProps {
   api: Api;
+  /** Id of the destination. */
   id: string;
   messageId: string;
-}): JSX.Element {
+}
+
+/**
+ * What became of one message at one destination, and what is sent for it. Each part appears once it and all parts above
+ * it are loaded, so that nothing moves.
+ */
+export function MessagePage({ api, id, messageId }: MessagePageProps): JSX.Element {
   const [replayed, setReplayed] = useState<string>();
-  const loaded = useLoaded((signal) => load(api, id, messageId, signal), `${id} ${messageId}`);
-  const { value, error, reload } = loaded;
-  if (value === undefined) return <NotLoaded loaded={loaded} />;
-  const { delivery, failed, requests, historyError, failedError, requestsError } = value;
-  const attempts =
-    delivery?.attempts ?? failed?.outcomes.map((outcome) => ({ ...outcome, origin: undefined })) ?? [];
-  const reason = failed === undefined || failed.error === 'DELIVERY_FAILED' ? delivery?.error : failed.error;
+  const key = `${id} ${messageId}`;
+  const recent = useLoaded(async (signal) => {
+    // Without a history, the failed message may still be known.
+    const answer = await unless('HISTORY_DISABLED', api.recent(id, signal));
+    return { delivery: answer?.deliveries.find((one) => one.messageId === messageId) };
+  }, key);
+  const kept = useLoaded(async (signal) => {
+    const { messages } = await api.failed(id, { messageIds: messageId }, signal);
+    return { failed: messages[0] };
+  }, key);
+  const explained = useLoaded(async (signal) => {
+    // A destination of the application's own code sends no request of this kind.
+    const answer = await unless('NOT_A_WEBHOOK', api.explain(id, messageId, signal));
+    return { requests: answer?.requests ?? [] };
+  }, key);
+  if (!hasLoaded(recent)) return <p>Loading …</p>;
+
+  const parts = [recent, kept, explained];
+  const loadMissing = (): Promise<void> => reloadAll(parts.filter(({ error }) => error !== undefined));
+  const delivery = recent.value?.delivery;
+  const failed = kept.value?.failed;
   return (
     <article>
       <p>
         <a href={`#/destinations/${encodeURIComponent(id)}`}>The destination</a>
       </p>
       <PageHeading>{delivery?.event ?? delivery?.type ?? failed?.type ?? 'Message'}</PageHeading>
-      <Problem error={error} />
       <p>
         Message <code>{messageId}</code>{' '}
-        {failed === undefined && delivery !== undefined && (
-          <span class={STATE_CLASSES[delivery.state]}>{delivery.state}</span>
-        )}
-        {failed !== undefined && (
-          <>
-            <span class="bad">failed for good</span> <Time at={failed.failedAt} />
-          </>
-        )}
+        {delivery !== undefined && <span class={STATE_CLASSES[delivery.state]}>{delivery.state}</span>}
       </p>
-      {reason !== undefined && (
-        <p>
-          <span class="bad">{reason}</span> {hintFor({ error: reason })}
-        </p>
-      )}
-      {attempts.length > 0 && <Attempts attempts={attempts} />}
-      <Missing error={historyError} reload={reload}>
+      <Reason error={delivery?.error} />
+      {delivery !== undefined && delivery.attempts.length > 0 && <Attempts attempts={delivery.attempts} />}
+      <Missing error={recent.error} reload={loadMissing}>
         Load its attempts again
       </Missing>
-      {attempts.length === 0 && reason === undefined && (historyError ?? failedError) === undefined && (
-        <p>Nothing is known about its attempts.</p>
-      )}
-      <Missing error={failedError} reload={reload}>
-        Load the failed message again
-      </Missing>
-      {failed !== undefined && (
-        <Action
-          run={async () => {
-            setReplayed(replayText(await api.replay(id, { messageIds: [messageId] })));
-            await reload();
-          }}
-        >
-          Replay this message
-        </Action>
-      )}
-      {replayed !== undefined && <p role="status">{replayed}</p>}
-      {requests.map((request) => (
-        <Request key={request.url} request={request} />
-      ))}
-      <Missing error={requestsError} reload={reload}>
-        Load its request again
-      </Missing>
-      {failed !== undefined && requests.length === 0 && requestsError === undefined && (
-        <p>Its destination is code in the application, so there is no request to show.</p>
-      )}
-      {failed === undefined && (failedError ?? requestsError) === undefined && (
-        <p>The request is shown only while the message is kept as failed.</p>
+      {hasLoaded(kept) ? (
+        <>
+          <Failed
+            failed={failed}
+            delivery={delivery}
+            isCertain={(recent.error ?? kept.error) === undefined}
+          />
+          {/* The queue may be away, or there may be no such destination: one error is enough. */}
+          <Missing error={isSame(kept.error, recent.error) ? undefined : kept.error} reload={loadMissing}>
+            Load the failed message again
+          </Missing>
+          {failed !== undefined && (
+            <Action
+              run={async () => {
+                setReplayed(replayText(await api.replay(id, { messageIds: [messageId] })));
+                await reloadAll(parts);
+              }}
+            >
+              Replay this message
+            </Action>
+          )}
+          {replayed !== undefined && <p role="status">{replayed}</p>}
+          <Requests explained={explained} kept={kept} loadMissing={loadMissing} />
+        </>
+      ) : (
+        <p>Loading …</p>
       )}
     </article>
+  );
+}
+
+interface FailedProps {
+  failed: FailedMessage | undefined;
+  delivery: RecentDelivery | undefined;
+  /** Whether nothing else may be known. */
+  isCertain: boolean;
+}
+
+/** How a message failed for good, as far as its delivery does not say so. */
+function Failed({ failed, delivery, isCertain }: FailedProps): JSX.Element {
+  const reason = failed === undefined || failed.error === 'DELIVERY_FAILED' ? undefined : failed.error;
+  const outcomes = delivery === undefined ? (failed?.outcomes ?? []) : [];
+  const isUnknown =
+    (delivery?.attempts ?? outcomes).length === 0 && (reason ?? delivery?.error) === undefined;
+  return (
+    <>
+      {failed !== undefined && (
+        <p>
+          <span class="bad">failed for good</span> <Time at={failed.failedAt} />
+        </p>
+      )}
+      <Reason error={reason === delivery?.error ? undefined : reason} />
+      {outcomes.length > 0 && (
+        <Attempts attempts={outcomes.map((outcome) => ({ ...outcome, origin: undefined }))} />
+      )}
+      {isUnknown && isCertain && <p>Nothing is known about its attempts.</p>}
+    </>
+  );
+}
+
+/** Why a message could not be tried. */
+function Reason({ error }: { error: string | undefined }): JSX.Element | null {
+  if (error === undefined) return null;
+  return (
+    <p>
+      <span class="bad">{error}</span> {hintFor({ error })}
+    </p>
   );
 }
 
@@ -106,6 +149,35 @@ function Missing({
   );
 }
 
+interface RequestsProps {
+  explained: Loaded<{ requests: ShownRequest[] }>;
+  kept: Loaded<{ failed: FailedMessage | undefined }>;
+  loadMissing: () => Promise<void>;
+}
+
+/** The requests that would be sent for a message. */
+function Requests({ explained, kept, loadMissing }: RequestsProps): JSX.Element {
+  if (!hasLoaded(explained)) return <p>Loading …</p>;
+  const requests = explained.value?.requests ?? [];
+  const isKept = kept.value?.failed !== undefined;
+  const isCertain = (kept.error ?? explained.error) === undefined;
+  return (
+    <>
+      {requests.map((request) => (
+        <Request key={request.url} request={request} />
+      ))}
+      {/* Both read the failed message, so one error is enough. */}
+      <Missing error={kept.error === undefined ? explained.error : undefined} reload={loadMissing}>
+        Load its request again
+      </Missing>
+      {isKept && requests.length === 0 && isCertain && (
+        <p>Its destination is code in the application, so there is no request to show.</p>
+      )}
+      {!isKept && isCertain && <p>The request is shown only while the message is kept as failed.</p>}
+    </>
+  );
+}
+
 function Request({ request: { method, url, headers, body, curl } }: { request: ShownRequest }): JSX.Element {
   return (
     <section>
@@ -122,36 +194,22 @@ function Request({ request: { method, url, headers, body, curl } }: { request: S
   );
 }
 
-/** Loads what is known of the message. Each part may be known without the others. */
-async function load(api: Api, id: string, messageId: string, signal: AbortSignal) {
-  const [recent, kept, explained] = await Promise.all([
-    // Without a history, the failed message may still be known.
-    partOf(api.recent(id, signal), 'HISTORY_DISABLED'),
-    partOf(api.failed(id, { messageIds: messageId }, signal)),
-    // A destination of the application's own code sends no request of this kind.
-    partOf(api.explain(id, messageId, signal), 'NOT_A_WEBHOOK'),
-  ]);
-  const delivery = recent.answer?.deliveries.find((one) => one.messageId === messageId);
-  // There may be no such destination, and a single error is enough.
-  if (delivery === undefined && kept.error !== undefined && explained.error !== undefined) throw kept.error;
-  return {
-    delivery,
-    historyError: recent.error,
-    failed: kept.answer?.messages[0],
-    failedError: kept.error,
-    requests: explained.answer?.requests ?? [],
-    // Both requests read the failed message, so one error is enough.
-    requestsError: kept.error === undefined ? explained.error : undefined,
-  };
+async function reloadAll(parts: readonly Pick<Loaded<unknown>, 'reload'>[]): Promise<void> {
+  await Promise.all(parts.map(({ reload }) => reload()));
 }
 
-/** Resolves to the answer or the error. @param none the code of an error that says that there is nothing */
-async function partOf<T>(asked: Promise<T>, none?: string): Promise<{ answer?: T; error?: Error }> {
+/** Resolves to the answer, or to `undefined` if an error has a code that says that there is nothing. */
+async function unless<T>(none: string, asked: Promise<T>): Promise<T | undefined> {
   try {
-    return { answer: await asked };
+    return await asked;
   } catch (error) {
-    return error instanceof ApiError && error.code === none ? {} : { error: error as Error };
+    if (error instanceof ApiError && error.code === none) return undefined;
+    throw error;
   }
+}
+
+function isSame(one: Error | undefined, other: Error | undefined): boolean {
+  return one instanceof ApiError && other instanceof ApiError && one.code === other.code;
 }
 
 /** Returns the address of a message's page, from the `#` on. */
