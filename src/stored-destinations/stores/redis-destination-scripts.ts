@@ -1,3 +1,5 @@
+import { randomUUID } from 'node:crypto';
+import { OnceScript } from '../../queue/redis/once-script.js';
 import { RedisScript } from '../../queue/redis/redis-script.js';
 import { DELETED_MEMORY, KEPT_CHANGES } from '../destination-feed.js';
 
@@ -22,6 +24,11 @@ const DISABLED = `${PREFIX}disabled`;
 /** Returns the keys of a script that reads or writes destinations of a tenant. */
 export function keysOf(tenant: string): string[] {
   return [RECORDS, IDS, REVISION, CHANGES, DELETED, `${PREFIX}tenant:${tenant}`, DISABLED];
+}
+
+/** Returns the keys of a script that changes destinations of a tenant: those of `keysOf`, and one for its answer. */
+export function changeKeysOf(tenant: string): string[] {
+  return [...keysOf(tenant), `${PREFIX}answer:${randomUUID()}`];
 }
 
 /** Keys: as `keysOf`. `change` is a JSON text. */
@@ -66,7 +73,7 @@ export const LIST = new RedisScript(`${READ}
   return read(redis.call('ZRANGEBYLEX', key, from, '+', 'LIMIT', 0, ARGV[3]))`);
 
 /** Arguments: id, record, change, limit, whether it is disabled. */
-export const INSERT = new RedisScript(`${LOG}${MARK}
+export const INSERT = new OnceScript(`${LOG}${MARK}
   if redis.call('ZCARD', KEYS[6]) >= tonumber(ARGV[4]) then return 0 end
   redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
   redis.call('ZADD', KEYS[2], 0, ARGV[1])
@@ -76,7 +83,7 @@ export const INSERT = new RedisScript(`${LOG}${MARK}
   return 1`);
 
 /** Arguments: id, record, change, expected version, whether it is disabled. */
-export const REPLACE = new RedisScript(`${LOG}${MARK}
+export const REPLACE = new OnceScript(`${LOG}${MARK}
   local record = redis.call('HGET', KEYS[1], ARGV[1])
   if not record or string.match(record, '^%d+') ~= ARGV[4] then return 0 end
   redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
@@ -85,7 +92,7 @@ export const REPLACE = new RedisScript(`${LOG}${MARK}
   return 1`);
 
 /** Arguments: id, change, now. */
-export const REMOVE = new RedisScript(`${LOG}
+export const REMOVE = new OnceScript(`${LOG}
   if redis.call('HDEL', KEYS[1], ARGV[1]) == 0 then return 0 end
   redis.call('ZREM', KEYS[2], ARGV[1])
   redis.call('ZREM', KEYS[6], ARGV[1])

@@ -4,6 +4,7 @@ import type {
   WritableDestinationStore,
 } from '../../options/destination-store.js';
 import type { RedisCommands } from '../../queue/queue-backend.js';
+import type { OnceScript } from '../../queue/redis/once-script.js';
 import type { RedisScript } from '../../queue/redis/redis-script.js';
 import type { DestinationChange, DestinationChanges, DestinationFeed } from '../destination-feed.js';
 import { changeText, parseChange, parseDestination } from './stored-destination.js';
@@ -41,19 +42,19 @@ export class RedisDestinationStore implements WritableDestinationStore, Destinat
     const { id, tenant } = destination;
     const most = Number.isFinite(limit) ? limit : Number.MAX_SAFE_INTEGER;
     const args = [id, textOf(destination), changeText(destination), most, flagOf(destination)];
-    return (await this.run(scripts.INSERT, tenant, args)) === 1;
+    return this.change(scripts.INSERT, tenant, args);
   }
 
   async replace(destination: StoredDestination): Promise<boolean> {
     const { id, tenant, version } = destination;
     const args = [id, textOf(destination), changeText(destination), version - 1, flagOf(destination)];
-    return (await this.run(scripts.REPLACE, tenant, args)) === 1;
+    return this.change(scripts.REPLACE, tenant, args);
   }
 
   async remove(id: string): Promise<boolean> {
     const found = await this.findById(id);
     if (found === undefined || found === 'deleted') return false;
-    return (await this.run(scripts.REMOVE, found.tenant, [id, changeText(found), Date.now()])) === 1;
+    return this.change(scripts.REMOVE, found.tenant, [id, changeText(found), Date.now()]);
   }
 
   async publish(change: DestinationChange): Promise<void> {
@@ -68,6 +69,14 @@ export class RedisDestinationStore implements WritableDestinationStore, Destinat
       revision: Number(revision),
       changes: isKnown === 1 ? changes.map((change) => parseChange(afterBlank(String(change)))) : undefined,
     };
+  }
+
+  private async change(
+    script: OnceScript,
+    tenant: string | undefined,
+    args: readonly (string | number)[],
+  ): Promise<boolean> {
+    return (await script.run(this.client, scripts.changeKeysOf(tenant ?? ''), args)) === 1;
   }
 
   private run(
