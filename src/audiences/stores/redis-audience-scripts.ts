@@ -1,12 +1,14 @@
+import { OnceScript } from '../../queue/redis/once-script.js';
 import { RedisScript } from '../../queue/redis/redis-script.js';
 
 /**
  * Keys of an audience. `members`: a sorted set of the recorded users, scored by the generation in which they were
  * last seen or found unseen. `values`: a hash of their values, except `true`. `doubts`: a hash of the users in doubt.
  * Each is stored with that generation, a colon, and the new value, which is empty for a leaving user; in version
- * 0.1.0, with the new value alone. `generation`: the current generation.
+ * 0.1.0, with the new value alone. `generation`: the current generation. `answer`: the latest answer of a `OnceScript`,
+ * of which the holder of the lock makes one call after the other.
  */
-const KEYS = 'local members, values, doubts, generation = KEYS[2], KEYS[3], KEYS[4], KEYS[5]\n';
+const KEYS = 'local members, values, doubts, generation, answer = unpack(KEYS, 2, 6)\n';
 
 /**
  * Ends a script with nil if the lock is not held. The lock is the first key, and the token is the first argument.
@@ -14,6 +16,7 @@ const KEYS = 'local members, values, doubts, generation = KEYS[2], KEYS[3], KEYS
 const FENCE = `if redis.call('GET', KEYS[1]) ~= ARGV[1] then return false end\n`;
 
 const fenced = (source: string): RedisScript => new RedisScript(FENCE + KEYS + source);
+const fencedOnce = (source: string): OnceScript => new OnceScript(KEYS + source, true, FENCE);
 
 /** Keys: definitions. Arguments: trait, definition. */
 export const REGISTER = new RedisScript(`
@@ -45,10 +48,11 @@ export const UNREGISTER = new RedisScript(`return redis.call('HDEL', KEYS[1], AR
 
 /**
  * Keys: lock, mark that another process wants the lock. Arguments: token, duration. The mark expires after a
- * second.
+ * second. A caller whose first answer was lost has the lock already.
  */
 export const LOCK = new RedisScript(`
   if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end
+  if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
   redis.call('SET', KEYS[2], 1, 'PX', 1000)
   return 0`);
 
@@ -66,7 +70,7 @@ export const UNLOCK = new RedisScript(`
 export const ADVANCE = fenced(`return redis.call('INCR', generation)`);
 
 /** Arguments: token, then user and value in turn. */
-export const OFFER = fenced(`
+export const OFFER = fencedOnce(`
   local now = redis.call('GET', generation) or '0'
   local hasDoubts = redis.call('EXISTS', doubts) == 1
   local changed, unchanged = {}, 0
@@ -107,7 +111,7 @@ export const AFTER_DOUBTS = 'members';
  * Arguments: token, limit, start of the page: a cursor of `HSCAN`, or `AFTER_DOUBTS`. First finds users who were left
  * in doubt and have not been offered since. A user is not found again in the same generation, settled or not.
  */
-export const WITHDRAW_UNSEEN = fenced(`
+export const WITHDRAW_UNSEEN = fencedOnce(`
   local limit = tonumber(ARGV[2])
   local now = redis.call('GET', generation) or '0'
   local from, found = ARGV[3], {}
@@ -152,5 +156,5 @@ export const SETTLE = fenced(`
 export const MEMBERS = new RedisScript(`return redis.call('ZSCAN', KEYS[1], ARGV[1], 'COUNT', ARGV[2])`);
 
 export const DROP = fenced(`
-  redis.call('UNLINK', members, values, doubts, generation)
+  redis.call('UNLINK', members, values, doubts, generation, answer)
   return 1`);

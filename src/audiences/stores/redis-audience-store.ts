@@ -91,7 +91,7 @@ export class RedisAudienceStore implements AudienceStore {
     { trait, token }: AudienceHold,
     args: readonly (string | number)[],
   ): Promise<unknown> {
-    const keys = ['lock:change', 'members', 'values', 'doubts', 'generation'];
+    const keys = ['lock:change', 'members', 'values', 'doubts', 'generation', 'answer'];
     const named = keys.map((name) => keyOf(trait, name));
     const answer = await script.run(this.client, named, [token, ...args]);
     if (answer === null) throw new AudienceLockLostError(trait);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { DestinationsService } from '../../../src/index.js';
+import { AudiencesService, DestinationsService } from '../../../src/index.js';
 import type { AnalyticsApp, AppOptions } from '../../support/analytics-app.js';
 import { describeRedis } from '../../support/describe-backend.js';
 import type { Receiver } from '../../support/receiver.js';
@@ -8,13 +8,18 @@ import { RedisServer } from '../../support/redis-server.js';
 import { Stage, webhooksTo } from '../../support/stage.js';
 import { TcpProxy } from '../../support/tcp-proxy.js';
 
-/** Matches nothing of an answer, once it has what this looks for. */
+/** Match nothing of an answer, once it has what they look for. */
 const BEFORE_ONE = /^(?=[^]*:1\r\n)/;
+const BEFORE_TWO = /^(?=[^]*:2\r\n)/;
+const BEFORE_USERS = /^(?=[^]*u[12]\r\n)/;
 
-/** Matches the first run of a script, which sends its source. */
+/** Match the first run of a script, which sends its source. */
 const FIRST_CHANGE = /\r\neval\r\n[^]*\["acme","dst_/;
-/** Matches later runs, which send the hash of the source. */
+/** Match later runs, which send the hash of the source. */
 const NEXT_CHANGE = /\r\nevalsha\r\n[^]*\["acme","dst_/;
+const LOCK = /\r\nevalsha\r\n[^]*wanted:change\r\n\$36\r\n\S+\r\n\$5\r\n15000\r\n/;
+const OFFER_OF_U2 = /\r\nevalsha\r\n[^]*\r\nu2\r\n\$4\r\ntrue\r\n/;
+const FIRST_LEAVERS = /\r\nevalsha\r\n[^]*\r\n\$4\r\n1000\r\n\$1\r\n0\r\n/;
 
 describeRedis('a command that is sent again, since its connection broke before its answer', () => {
   const stage = new Stage();
@@ -91,6 +96,36 @@ describeRedis('a command that is sent again, since its connection broke before i
       await broken;
       expect(results.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
       expect(changes).toEqual(['created', 'deleted']);
+    });
+  });
+
+  describe('and changes an audience', () => {
+    let audiences: AudiencesService;
+
+    beforeEach(async () => {
+      audiences = (await start()).context.get(AudiencesService);
+    });
+
+    it('removes all members who left', async () => {
+      await audiences.sync('VIP', ['u1', 'u2']);
+      const broken = proxy.breakWithin(FIRST_LEAVERS, BEFORE_USERS);
+      expect(await audiences.sync('VIP', [])).toEqual({ added: 0, removed: 2, unchanged: 0 });
+      await broken;
+      await receiver.received(4);
+    });
+
+    it('counts all members who stayed', async () => {
+      await audiences.sync('VIP', ['u1', 'u2']);
+      const broken = proxy.breakWithin(OFFER_OF_U2, BEFORE_TWO);
+      expect(await audiences.sync('VIP', ['u1', 'u2'])).toEqual({ added: 0, removed: 0, unchanged: 2 });
+      await broken;
+    });
+
+    it('takes its lock, although it holds the lock already', async () => {
+      await audiences.add('VIP', 'u1');
+      const broken = proxy.breakWithin(LOCK, BEFORE_ONE);
+      expect(await audiences.add('VIP', 'u2', { wait: 0 })).toBe(true);
+      await broken;
     });
   });
 });
