@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { DEFAULT_SCHEMA, quoteSchemaName } from 'bullmq';
 import type { BatchJobQueue, QueueStorage } from './queue-backend.js';
 import { RedisScript } from './redis/redis-script.js';
@@ -9,11 +9,15 @@ const MAX_TRIES = 100;
 /** Keys: job. */
 const READ = new RedisScript(`return redis.call('HGET', KEYS[1], 'data')`);
 
-/** Keys: job. Arguments: hash of the data that was read, new data. */
+/**
+ * Keys: job. Arguments: hash of the data that was read, new data, and the id of this change, by which a command that is
+ * sent again finds that it was run before its answer was lost.
+ */
 const REPLACE = new RedisScript(`
-  local data = redis.call('HGET', KEYS[1], 'data')
+  local data, change = unpack(redis.call('HMGET', KEYS[1], 'data', 'change'))
+  if data and change == ARGV[3] then return 1 end
   if not data or redis.sha1hex(data) ~= ARGV[1] then return 0 end
-  redis.call('HSET', KEYS[1], 'data', ARGV[2])
+  redis.call('HSET', KEYS[1], 'data', ARGV[2], 'change', ARGV[3])
   return 1`);
 
 const JOB = `${quoteSchemaName(DEFAULT_SCHEMA)}.job`;
@@ -66,7 +70,7 @@ export class JobData {
   private async replace(jobId: string, read: string, next: string): Promise<boolean> {
     const { storage } = this;
     if (storage.kind === 'redis') {
-      const args = [createHash('sha1').update(read).digest('hex'), next];
+      const args = [createHash('sha1').update(read).digest('hex'), next, randomUUID()];
       return (await REPLACE.run(storage.client, [this.queue.toKey(jobId)], args)) === 1;
     }
     const hash = createHash('sha256').update(read).digest('hex');

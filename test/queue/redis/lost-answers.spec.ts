@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { AudiencesService, DestinationsService } from '../../../src/index.js';
+import { AudiencesService, DeliveriesService, DestinationsService } from '../../../src/index.js';
 import type { AnalyticsApp, AppOptions } from '../../support/analytics-app.js';
 import { describeRedis } from '../../support/describe-backend.js';
 import type { Receiver } from '../../support/receiver.js';
+import { messageIn } from '../../support/received-message.js';
 import { RedisServer } from '../../support/redis-server.js';
 import { Stage, webhooksTo } from '../../support/stage.js';
 import { TcpProxy } from '../../support/tcp-proxy.js';
@@ -20,6 +21,8 @@ const NEXT_CHANGE = /\r\nevalsha\r\n[^]*\["acme","dst_/;
 const LOCK = /\r\nevalsha\r\n[^]*wanted:change\r\n\$36\r\n\S+\r\n\$5\r\n15000\r\n/;
 const OFFER_OF_U2 = /\r\nevalsha\r\n[^]*\r\nu2\r\n\$4\r\ntrue\r\n/;
 const FIRST_LEAVERS = /\r\nevalsha\r\n[^]*\r\n\$4\r\n1000\r\n\$1\r\n0\r\n/;
+/** Matches the change of a job that takes out the message `Again`. */
+const WITHOUT_AGAIN = /^(?![^]*Again)[^]*\r\nevalsha\r\n[^]*Other/;
 
 describeRedis('a command that is sent again, since its connection broke before its answer', () => {
   const stage = new Stage();
@@ -127,5 +130,22 @@ describeRedis('a command that is sent again, since its connection broke before i
       expect(await audiences.add('VIP', 'u2', { wait: 0 })).toBe(true);
       await broken;
     });
+  });
+
+  it('takes messages that are replayed out of their job, and counts them', async () => {
+    receiver = await stage.receiver({
+      answer: (request, index) => {
+        if (index >= 2) return 200;
+        return messageIn(request).event === 'Again' ? 404 : 410;
+      },
+    });
+    const app = await start();
+    for (const event of ['Again', 'Other']) app.analytics.track({ userId: 'u1', event });
+    await app.analytics.flush();
+    await app.failedJobs();
+    const broken = proxy.breakWithin(WITHOUT_AGAIN, BEFORE_ONE);
+    expect(await app.context.get(DeliveriesService).replay({ status: 404 })).toBe(1);
+    await broken;
+    await receiver.received(3);
   });
 });
