@@ -50,7 +50,8 @@ async function storedText(storage: QueueStorage): Promise<string> {
       for _, key in ipairs(redis.call('KEYS', '*history*')) do
         found[#found + 1] = key
         local kind = redis.call('TYPE', key).ok
-        local values = kind == 'hash' and redis.call('HGETALL', key) or redis.call('ZRANGE', key, 0, -1)
+        local values = kind == 'hash' and redis.call('HGETALL', key) or kind == 'string' and {redis.call('GET', key)}
+          or redis.call('ZRANGE', key, 0, -1)
         for _, value in ipairs(values) do found[#found + 1] = value end
       end
       return found`;

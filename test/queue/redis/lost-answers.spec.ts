@@ -16,6 +16,7 @@ const BEFORE_USERS = /^(?=[^]*u[12]\r\n)/;
 
 /** Match the first run of a script, which sends its source. */
 const FIRST_CHANGE = /\r\neval\r\n[^]*\["acme","dst_/;
+const HISTORY = /\r\neval\r\n[^]*remove_whole/;
 /** Match later runs, which send the hash of the source. */
 const NEXT_CHANGE = /\r\nevalsha\r\n[^]*\["acme","dst_/;
 const LOCK = /\r\nevalsha\r\n[^]*wanted:change\r\n\$36\r\n\S+\r\n\$5\r\n15000\r\n/;
@@ -147,5 +148,18 @@ describeRedis('a command that is sent again, since its connection broke before i
     expect(await app.context.get(DeliveriesService).replay({ status: 404 })).toBe(1);
     await broken;
     await receiver.received(3);
+  });
+
+  it('records each attempt of a message once', async () => {
+    receiver = await stage.receiver({ answer: [404] });
+    const app = await start();
+    const deliveries = app.context.get(DeliveriesService);
+    const broken = proxy.breakWithin(HISTORY, BEFORE_ONE);
+    app.analytics.track({ userId: 'u1', event: 'Refused' });
+    await broken;
+    const [recent] = await deliveries.recent({ destination: 'webhooks' });
+    expect(recent?.attempts).toHaveLength(1);
+    const hours = await deliveries.totals();
+    expect(hours.reduce((sum, { failed }) => sum + failed, 0)).toBe(1);
   });
 });

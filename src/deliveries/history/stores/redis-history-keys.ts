@@ -35,6 +35,11 @@ export function waitingKey(length: PeriodLength, group: number | undefined): str
   return keyOf(`waiting-${length}`, ALL_DESTINATIONS, group);
 }
 
+/** Returns the key of the latest answer to a process that writes a group. */
+export function answerKey(process: string, group: number | undefined): string {
+  return keyOf('answer', process, group);
+}
+
 function keyOf(name: string, destination: string, group: number | undefined): string {
   const prefix = group === undefined ? PREFIX : `${prefixOf(group)}:history:`;
   return `${prefix}${name}:${destination}`;

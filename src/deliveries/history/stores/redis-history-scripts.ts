@@ -1,3 +1,4 @@
+import { OnceScript } from '../../../queue/redis/once-script.js';
 import { RedisScript } from '../../../queue/redis/redis-script.js';
 import { KEPT_ATTEMPTS, KEPT_ENTRIES, LEAST_REPLAY, MOST_AHEAD, ordinalOf } from '../history-store.js';
 import { HOUR, KEPT_HOURS } from '../hour-counts.js';
@@ -32,11 +33,12 @@ const REMOVE_OLD = `
   end`;
 
 /**
- * Keys: those of each destination in turn, and that of the minutes. Arguments: the time in milliseconds, the counts of
- * minutes as a JSON text, and for each destination a JSON text and, if it has whole entries, their name and text.
- * Ordinals are texts, since numbers of that size would lose their last digits. Nobody waits for this script.
+ * Keys: those of each destination in turn, that of the minutes, and that of the answer. Arguments: the time in
+ * milliseconds, the counts of minutes as a JSON text, and for each destination a JSON text and, if it has whole entries,
+ * their name and text. Ordinals are texts, since numbers of that size would lose their last digits. Nobody waits for
+ * this script.
  */
-export const WRITE = new RedisScript(
+export const WRITE = new OnceScript(
   `${TIME}${LATEST}${REMOVE_OLD}
   local oldest_hour = oldest_of(${HOUR}, ${KEPT_HOURS})
   local oldest_ordinal = string.format('%.0f', oldest_hour * ${ordinalOf(HOUR)})

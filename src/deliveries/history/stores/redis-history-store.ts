@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { RedisCommands } from '../../../queue/queue-backend.js';
 import { partitionOf } from '../../../queue/partitions.js';
 import {
@@ -11,7 +12,7 @@ import {
 } from '../history-store.js';
 import { HOUR, HourCounts, hourOf, KEPT_HOURS, parseCounts } from '../hour-counts.js';
 import { KEPT_MINUTES, MINUTE, minuteOf } from '../minute-counts.js';
-import { CLUSTER_GROUPS, hoursKey, keysOf, minutesKey, waitingKey } from './redis-history-keys.js';
+import { answerKey, CLUSTER_GROUPS, hoursKey, keysOf, minutesKey, waitingKey } from './redis-history-keys.js';
 import * as scripts from './redis-history-scripts.js';
 import { entryOf, textsOf } from './stored-texts.js';
 import { entriesIn, latestOf, wholeEntriesOf } from './whole-entries.js';
@@ -22,6 +23,7 @@ import { entriesIn, latestOf, wholeEntriesOf } from './whole-entries.js';
  */
 export class RedisHistoryStore implements HistoryStore {
   readonly groupOf: ((destination: string) => number) | undefined;
+  private readonly process = randomUUID();
 
   constructor(private readonly client: RedisCommands) {
     if (client.isCluster === true) this.groupOf = (destination) => partitionOf(destination, CLUSTER_GROUPS);
@@ -34,7 +36,7 @@ export class RedisHistoryStore implements HistoryStore {
     const args = histories.flatMap(argumentsOf);
     await scripts.WRITE.run(
       this.client,
-      [...keys, minutesKey(group)],
+      [...keys, minutesKey(group), answerKey(this.process, group)],
       [now, JSON.stringify(namedByTexts(minutes)), ...args],
     );
   }
