@@ -5,6 +5,7 @@ import type {
 } from '../../options/destination-store.js';
 import { OwnTables } from '../../queue/postgres/own-tables.js';
 import type { QueueStorage } from '../../queue/queue-backend.js';
+import { failureOf } from '../../queue/queue-failure.js';
 import type { DestinationChange, DestinationChanges, DestinationFeed } from '../destination-feed.js';
 import * as statements from './postgres-destination-statements.js';
 import { changeText, parseChange, parseDestination } from './stored-destination.js';
@@ -63,19 +64,20 @@ export class PostgresDestinationStore implements WritableDestinationStore, Desti
     const { id, tenant = '', version } = destination;
     const most = Number.isFinite(limit) ? limit : Number.MAX_SAFE_INTEGER;
     const params = [id, tenant, version, JSON.stringify(destination), changeText(destination), most];
-    return this.hasChanged(statements.INSERT, params);
+    return this.change(statements.INSERT, params, () => this.holds(destination));
   }
 
   replace(destination: StoredDestination): Promise<boolean> {
     const { id, version } = destination;
     const params = [id, version, JSON.stringify(destination), changeText(destination)];
-    return this.hasChanged(statements.REPLACE, params);
+    return this.change(statements.REPLACE, params, () => this.holds(destination));
   }
 
   async remove(id: string): Promise<boolean> {
     const found = await this.findById(id);
     if (found === undefined || found === 'deleted') return false;
-    return this.hasChanged(statements.REMOVE, [id, changeText(found)]);
+    const isGone = async (): Promise<boolean> => (await this.findById(id)) === 'deleted';
+    return this.change(statements.REMOVE, [id, changeText(found)], isGone);
   }
 
   async publish(change: DestinationChange): Promise<void> {
@@ -99,6 +101,30 @@ export class PostgresDestinationStore implements WritableDestinationStore, Desti
     const rows = await this.tables.query<RecordRow>(text, params);
     // Rows that come from another thread may be an array of another realm, as in tests run by Jest.
     return Array.from(rows, ({ record }) => parseDestination(record));
+  }
+
+  /**
+   * Makes a change, once more if the connection breaks. The server may have made the change before that.
+   *
+   * @param isMade whether it has
+   */
+  private async change(
+    text: string,
+    params: readonly unknown[],
+    isMade: () => Promise<boolean>,
+  ): Promise<boolean> {
+    try {
+      return await this.hasChanged(text, params);
+    } catch (error) {
+      if (failureOf(error)?.kind !== 'unreachable') throw error;
+      return (await isMade()) || this.hasChanged(text, params);
+    }
+  }
+
+  /** Whether a destination is stored exactly as given. */
+  private async holds(destination: StoredDestination): Promise<boolean> {
+    const [row] = await this.tables.query<RecordRow>(statements.FIND_BY_ID, [destination.id]);
+    return row?.record === JSON.stringify(destination);
   }
 
   private async hasChanged(text: string, params: readonly unknown[]): Promise<boolean> {
