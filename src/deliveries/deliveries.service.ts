@@ -169,7 +169,7 @@ export class DeliveriesService {
 
   /**
    * Returns what happened at a destination in each hour of the last seven days, over all processes: how many messages
-   * were delivered, put back for a retry, and failed for good, and how long the attempts took. The oldest hour comes
+   * were delivered, had to be retried, and failed for good, and how long the attempts took. The oldest hour comes
    * first. Hours in which nothing happened are included.
    *
    * @throws DestinationNotFoundError, also for a destination of another tenant; InvalidFilterError, also for a `tenant`

@@ -29,7 +29,7 @@ export interface MessageOutcome {
 /** A URL changed its state, as seen by this process. Events come in the order of the URL's answers. */
 export interface EndpointStateEvent {
   /**
-   * `down`: five requests in a row failed, and messages for the URL are held back. `exhausted`: for the first time
+   * `down`: five requests in a row failed, and messages for the URL are put back. `exhausted`: for the first time
    * since the URL last took a message, a message failed for good. `up`: after `down`, the URL answers again; after
    * `exhausted`, it has taken a message again.
    */

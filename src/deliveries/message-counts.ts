@@ -7,7 +7,7 @@ export interface MessageCounts {
   waiting: number;
   /** Being delivered. */
   active: number;
-  /** Put back: tried and due again later, or held back while their URL is down. */
+  /** Tried and due again later, or put back without an attempt, as while their URL is down. */
   delayed: number;
   /** Failed for good and kept. */
   failed: number;

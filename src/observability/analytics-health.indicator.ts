@@ -21,7 +21,7 @@ export interface AnalyticsHealthOptions {
    */
   maxWaiting?: number | undefined;
   /**
-   * Milliseconds that a job may wait for a worker to take it. Jobs that are retried or held back do not count.
+   * Milliseconds that a job may wait for a worker to take it. Retries and jobs that were put back do not count.
    * @default no limit
    */
   oldest?: number | undefined;

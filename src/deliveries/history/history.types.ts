@@ -69,7 +69,7 @@ export interface HourStats {
   hour: number;
   /** Messages that at least one URL took. */
   delivered: number;
-  /** How often a message was put back to be tried again. */
+  /** How often a message had to be retried. */
   retried: number;
   /** Messages that failed for good. */
   failed: number;

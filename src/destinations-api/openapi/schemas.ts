@@ -168,7 +168,7 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
         {
           hour: time('When the hour began'),
           delivered: integer('Messages that a URL accepted.'),
-          retried: integer('How often a message was put back to be retried.'),
+          retried: integer('How often a message had to be retried.'),
           failed: integer('Messages that failed for good.'),
           durations: { ...PERCENTILES, description: 'How long the attempts took, in milliseconds.' },
         },
