@@ -5,9 +5,17 @@ import { checkMessage } from '../messages/check-message.js';
 import type { AnalyticsMessage } from '../messages/message.types.js';
 import { stringify } from '../messages/serialize.js';
 import { describeKind, isJsonObject } from '../messages/value-kind.js';
+import type { Refusal } from './admission.js';
 
 /** The application's hook: returns the message, changed or not, or `null` to drop it. */
 export type BeforeSend = (message: AnalyticsMessage) => AnalyticsMessage | null;
+
+/** Refusal of a received message that became too large only through the application's hook. */
+export const ENLARGED: Refusal = {
+  kind: 'before_send',
+  reason: '`beforeSend` returned a message of more than 32 KB',
+  forTenant: '`beforeSend` made it too large',
+};
 
 /** The application's hook threw. Its message is dropped, since sending it unchanged could leak data. */
 export class BeforeSendThrew extends Error {

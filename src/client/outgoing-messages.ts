@@ -1,4 +1,5 @@
 import debugFactory from 'debug';
+import { MessageTooLargeError } from '../errors/message.errors.js';
 import { OwnContext } from '../shared/own-context.js';
 import type { Telemetry } from '../shared/telemetry.js';
 import type { AnalyticsMessage, JsonObject } from '../messages/message.types.js';
@@ -59,18 +60,26 @@ export class OutgoingMessages {
    * @throws InvalidMessageError, MessageTooLargeError
    */
   of(source: string, message: AnalyticsMessage, terms: OutgoingTerms = {}): OutgoingMessage {
-    const { maxBytes, spareContext, isReceived, isStored } = terms;
-    const { body = webhookBody, schemas } = this.options;
-    const filter = eventFilterOf(message, schemas?.get(source));
-    const serialized = (): SerializedMessage => serialize(body(withFilter(message, filter)), maxBytes);
-    const ownerOf = (): unknown => terms.tenant ?? this.router.ownerOf?.(message, undefined);
-    const { json, bytes } = serializedWithin(message, spareContext, serialized, ownerOf);
+    const { isReceived, isStored } = terms;
+    const filter = eventFilterOf(message, this.options.schemas?.get(source));
+    const { json, bytes } = this.serialized(message, filter, terms);
     // Computed before anything is looked up: nobody would wait for the answer if this throws.
     const integrationsBytes = isReceived === true || isStored === true ? bytesOfIntegrations(message) : 0;
     // Determined once, since `ownerOf` may call a function of the application.
     const tenant = terms.tenant ?? this.router.ownerOf?.(message, undefined);
     const route = this.router.route(source, message, filter, tenant, isReceived);
     return { json, bytes, integrationsBytes, tenant: isTenantName(tenant) ? tenant : undefined, route };
+  }
+
+  /** Whether a message is within its size limit. @throws InvalidMessageError */
+  fits(source: string, message: AnalyticsMessage, terms: OutgoingTerms): boolean {
+    try {
+      this.serialized(message, eventFilterOf(message, this.options.schemas?.get(source)), terms);
+      return true;
+    } catch (error) {
+      if (error instanceof MessageTooLargeError) return false;
+      throw error;
+    }
   }
 
   /** Resolves to whether destinations can be looked up now. Never rejects. Waits while their database stands still. */
@@ -131,6 +140,17 @@ export class OutgoingMessages {
 
   usageOf(source: string): SourceUsage {
     return this.usages.of(source);
+  }
+
+  private serialized(
+    message: AnalyticsMessage,
+    filter: ReturnType<typeof eventFilterOf>,
+    { tenant, maxBytes, spareContext }: OutgoingTerms,
+  ): SerializedMessage {
+    const { body = webhookBody } = this.options;
+    const serialized = (): SerializedMessage => serialize(body(withFilter(message, filter)), maxBytes);
+    const ownerOf = (): unknown => tenant ?? this.router.ownerOf?.(message, undefined);
+    return serializedWithin(message, spareContext, serialized, ownerOf);
   }
 }
 

@@ -1,6 +1,8 @@
+import { MessageTooLargeError } from '../errors/message.errors.js';
 import { objectOf } from '../messages/message-checks.js';
-import type { JsonObject } from '../messages/message.types.js';
-import type { Refusal } from './admission.js';
+import type { AnalyticsMessage, JsonObject } from '../messages/message.types.js';
+import type { Refusal, TakingTerms } from './admission.js';
+import { ENLARGED } from './before-send.js';
 import type { MessageCore } from './client-core.js';
 import type { LiveCalls } from './live-calls.js';
 import type { MessageFactory } from './message-factory.js';
@@ -141,7 +143,8 @@ export class ReceivedMessages {
       if (finished === null) return true;
       const room = this.factory.roomFor(source, context, uncountedBytes);
       const before = this.core.last;
-      const refusals = this.core.take(source, finished, { tenant, ...room, isReceived: true, onRefused });
+      const terms = { tenant, ...room, isReceived: true, onRefused };
+      const refusals = this.takeFinished(source, message, finished, terms);
       if (this.core.last > before) {
         const owner = this.core.outgoing.ownerOf(finished, tenant);
         const key = keyOf(source, owner);
@@ -152,14 +155,31 @@ export class ReceivedMessages {
       const [first] = refusals;
       if (first === undefined) return true;
       this.live.refused({ source, tenant, message: finished }, refusals);
-      if (first.kind !== 'backlog_full') return false;
+      if (first.kind !== 'backlog_full' && first !== ENLARGED) return false;
       // Destinations may be full for hours, which must not keep the rest of the request from other destinations.
       this.refusals.add(refusals, CALLER);
-      onRefused?.(first);
+      if (first !== ENLARGED) onRefused?.(first);
       return true;
     } catch (error) {
       const tenant = this.factory.tenantOf(source);
       return this.live.failed({ source, type: fields.type, fields, tenant }, error);
+    }
+  }
+
+  /** @param message the message as `beforeSend` got it. @param finished the message as `beforeSend` left it */
+  private takeFinished(
+    source: string,
+    message: AnalyticsMessage,
+    finished: AnalyticsMessage,
+    terms: TakingTerms,
+  ): readonly Refusal[] {
+    try {
+      return this.core.take(source, finished, terms);
+    } catch (error) {
+      if (!(error instanceof MessageTooLargeError) || finished === message) throw error;
+      // The sender could do nothing about a message that was not too large when it was sent.
+      if (this.core.outgoing.fits(source, message, terms)) return [ENLARGED];
+      throw error;
     }
   }
 

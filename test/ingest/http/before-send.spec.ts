@@ -22,6 +22,11 @@ describe('a `beforeSend` for the messages of other programs', () => {
       '`beforeSend` returned a message that cannot be sent.*`properties`.*BigInt',
     ],
     [
+      'more than 32 KB',
+      (message: object) => ({ ...message, properties: { text: 'x'.repeat(40_000) } }),
+      '`beforeSend` returned a message of more than 32 KB',
+    ],
+    [
       'a getter that throws',
       (message: object) => ({
         ...message,
@@ -53,4 +58,20 @@ describe('a `beforeSend` for the messages of other programs', () => {
       expect(app.logs.about('secret')).toEqual([]);
     },
   );
+
+  it('does not hide from the client that its message is too large', async () => {
+    const beforeSend: BeforeSend = (message) => ({ ...message, userId: 'u2' });
+    const app = await apps.start({ analytics: { beforeSend }, trackingApi: true });
+    const { status, body } = await app.request('/v1/track', {
+      method: 'POST',
+      headers: { authorization: `Basic ${Buffer.from('wk_test:').toString('base64')}` },
+      body: JSON.stringify({ ...TRACK, properties: { text: 'x'.repeat(40_000) } }),
+    });
+    expect({ status, body: JSON.parse(body) as unknown }).toMatchObject({
+      status: 400,
+      body: { code: 'MESSAGE_TOO_LARGE' },
+    });
+    expect(app.nest.get(AnalyticsService).status().refused).toBe(0);
+    expect(app.logs.about('beforeSend')).toEqual([]);
+  });
 });
