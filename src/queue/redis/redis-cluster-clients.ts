@@ -2,6 +2,7 @@ import { types } from 'node:util';
 import { ConnectionClosedError } from 'bullmq';
 import type { Cluster, ClusterOptions, Redis } from 'ioredis';
 import type { ResolvedCluster } from '../../options/resolved-options.js';
+import { preferAnsweringNode } from './answering-node.js';
 import { clusterOptionsOf } from './cluster-options.js';
 import {
   end,
@@ -65,11 +66,12 @@ export async function openClusterClients(
     const nodes = new Set<Redis>();
     opened.set(one, nodes);
     let refused: Error | undefined;
+    const onAsked = preferAnsweringNode(one);
     one.on('+node', (node: Redis) => {
       gatherWrites(node);
       answerRefusedInfo(node);
       readBeforeSilence(node);
-      watchAsking(node, asking, (error) => (refused = error));
+      watchAsking(node, asking, { onAsked, onRefused: (error) => (refused = error) });
       nodes.add(node);
       node.once('end', () => nodes.delete(node));
     });
@@ -163,9 +165,14 @@ function isMaster(one: Cluster, address: string): boolean {
  * Collects the connections over which a node is asked for the slots, and reports why the node refuses them: `ioredis`
  * drops their errors.
  */
-function watchAsking(node: Redis, asking: Set<Redis>, onRefused: (error: Error) => void): void {
+function watchAsking(
+  node: Redis,
+  asking: Set<Redis>,
+  { onAsked, onRefused }: { onAsked: (node: Redis) => void; onRefused: (error: Error) => void },
+): void {
   const duplicate = node.duplicate.bind(node);
   node.duplicate = (override) => {
+    onAsked(node);
     const one = duplicate(override).on('error', onRefused);
     asking.add(one);
     return one.once('end', () => asking.delete(one));
