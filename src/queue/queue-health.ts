@@ -120,9 +120,9 @@ export class QueueHealth {
   }
 
   /**
-   * Handles an error that BullMQ or a driver reports. A lost connection is known already, from the client that
-   * lost it. A refusal to store is an outage. Locks lost to an outage are part of it, and so is a job that is finished twice. Any other error is logged
-   * once a minute, whichever job it is about. Returns whether a line about the error was written.
+   * Handles an error that BullMQ or a driver reports. A lost connection is known already, from the client that lost it.
+   * A refusal to store is an outage. What only follows from an outage or a lost answer is not logged. Any other error is
+   * logged once a minute, whichever job it is about. Returns whether a line about the error was written.
    */
   report(error: Error): boolean {
     const failure = failureOf(error);
