@@ -5,6 +5,7 @@ import { AnalyticsLogger } from '../shared/analytics-logger.js';
 import { thrownAt } from '../shared/thrown-at.js';
 import type { OwnRoutes } from './host-routes.js';
 import { type HttpAnswer, type StreamedAnswer, writeAnswer, writeStream } from './http-answer.js';
+import { OpenExchanges } from './open-exchanges.js';
 import { RequestRefusal } from './request-refusal.js';
 import { UnreadAnswers } from './unread-answers.js';
 
@@ -37,6 +38,7 @@ export abstract class HttpHandler<Route = unknown> implements BeforeApplicationS
   /** Functions that end the wait of each unanswered request with a refusal. */
   private readonly unanswered = new Set<() => void>();
   private readonly unread = new UnreadAnswers();
+  private readonly exchanges = new OpenExchanges();
   /** Logged reasons why answers could not be written. */
   private readonly told = new Set<string>();
   private isOver = false;
@@ -64,8 +66,10 @@ export abstract class HttpHandler<Route = unknown> implements BeforeApplicationS
   beforeApplicationShutdown(): void {
     if (this.closing.signal.aborted) return;
     this.closing.abort();
+    this.exchanges.close();
     const end = (): void => {
       this.isOver = true;
+      this.exchanges.end();
       for (const giveUp of this.unanswered) giveUp();
     };
     setTimeout(end, this.shutdownTimeout * ANSWERING_SHARE).unref();
@@ -103,6 +107,7 @@ export abstract class HttpHandler<Route = unknown> implements BeforeApplicationS
     if (this.closing.signal.aborted) response.shouldKeepAlive = false;
     writeAnswer(raw, response, answer, this.maxBytes);
     this.unread.watch(response);
+    this.exchanges.watch(raw, response);
   }
 
   /** Logs each reason once, because it may be the same for every request. */
