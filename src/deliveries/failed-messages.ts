@@ -113,15 +113,17 @@ export class FailedMessages {
    *
    * @param isMeant called for each destination of such messages; resolves to whether its messages are delivered again
    * @param destinations the only destinations that `isMeant` may accept. @default unknown
+   * @param signal ends the replay, which then rejects with the signal's reason
    */
   async replayKept(
     isMeant: (destination: string) => Promise<boolean>,
     destinations?: ReadonlySet<string>,
+    signal?: AbortSignal,
   ): Promise<SkippedDestinations> {
     const replay = this.replayOf({ error: 'DESTINATION_DISABLED' }, ({ destination }) =>
       isMeant(destination),
     );
-    await this.run(replay, destinations);
+    await this.run(replay, destinations, signal);
     return replay.skipped;
   }
 
@@ -148,9 +150,13 @@ export class FailedMessages {
     );
   }
 
-  private async run(replay: Replay, destinations: ReadonlySet<string> | undefined): Promise<number> {
+  private async run(
+    replay: Replay,
+    destinations: ReadonlySet<string> | undefined,
+    signal?: AbortSignal,
+  ): Promise<number> {
     let replayed = 0;
-    for await (const [job] of this.store.jobs({ states: ['failed'], destinations })) {
+    for await (const [job] of this.store.jobs({ states: ['failed'], destinations, signal })) {
       replayed += await this.replayJob(job, replay);
     }
     return replayed;

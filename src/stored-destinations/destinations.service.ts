@@ -159,7 +159,7 @@ export class DestinationsService {
     const changes = { enabled: true, disabledReason: undefined, failingSince: undefined };
     const changed = await records.change(id, { tenant }, () => changes);
     this.emit('enabled', changed);
-    await this.parts.kept.deliver(id);
+    await this.parts.kept.deliver(id, changed.tenant);
     return records.detailsOf(changed);
   }
 

@@ -15,8 +15,8 @@ const MAX_NAMES = 5;
 export type KeptFor = { id: string } | { tenant: string | undefined };
 
 export interface KeptMessagesParts {
-  /** Delivers everything that is kept for a destination. */
-  replay: (id: string) => Promise<unknown>;
+  /** Delivers everything that is kept for a destination of this tenant. Tenants take turns. */
+  replay: (id: string, tenant: string | undefined) => Promise<unknown>;
   /** The same for many destinations, if they are enabled. Resolves to the ids of those that could not be looked up. */
   replayAll: (destinations: readonly KeptFor[]) => Promise<readonly string[]>;
   onFailed: (destinations: readonly KeptFor[], error: unknown) => void;
@@ -64,13 +64,13 @@ export class KeptMessages {
   }
 
   /** Delivers the kept messages of a destination now, and again a little later, even if the first time failed. */
-  async deliver(id: string): Promise<void> {
+  async deliver(id: string, tenant?: string): Promise<void> {
     const destination = { id };
     if (this.isClosed) {
       this.parts.onLost([destination]);
       return;
     }
-    const replay = this.parts.replay(id);
+    const replay = this.parts.replay(id, tenant);
     this.first.set(destination, replay);
     try {
       await replay;

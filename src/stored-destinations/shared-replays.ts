@@ -1,64 +1,82 @@
 import type { SkippedDestinations } from '../deliveries/replay.js';
 import { within } from '../shared/within.js';
+import { ReplayRound } from './replay-round.js';
 
-/** How long a replay makes the next one wait, in milliseconds: a replay of a million messages takes many minutes. */
+/** How long a round makes the next one wait, in milliseconds: a round with a million messages takes many minutes. */
 const LONGEST_WAIT = 5_000;
-/** Maximum number of replays that run at once. */
+/** Maximum number of rounds at once. */
 const MOST = 3;
 
-interface Replay {
-  readonly ids: Set<string>;
-  /** Resolves to the destinations that could not be looked up. */
-  readonly done: Promise<SkippedDestinations>;
-}
+const NONE: SkippedDestinations = new Map();
+
+/** What a round delivers. */
+export type ReplaySelection = Pick<ReplayRound, 'ids' | 'signal'> & { takes: (id: string) => boolean };
 
 /**
- * Delivers the messages that were kept for enabled destinations. Each replay reads all failed jobs, so it waits for the
- * previous one, though not for long unless many run. The next replay serves all callers that have asked meanwhile.
+ * Delivers the messages that were kept for enabled destinations. Each round reads all failed jobs, so it waits for the
+ * previous one, though not for long unless many run. The next round serves all callers that have asked meanwhile. An
+ * owner is in one round at a time and, while others wait, gets only a share of it: the rest is for another round.
  */
 export class SharedReplays {
-  /** The latest replay. Never rejects. */
+  /** The latest round. Never rejects. */
   private last: Promise<unknown> = Promise.resolve();
-  /** The replay that has not begun yet. */
-  private next: Replay | undefined;
-  private readonly running = new Set<Promise<unknown>>();
+  /** The round that has not begun yet. */
+  private next: ReplayRound | undefined;
+  /** The rounds that have begun, each with its end. */
+  private readonly running = new Map<ReplayRound, Promise<unknown>>();
 
-  /** @param replay delivers the messages that were kept for the destinations with these ids */
-  constructor(private readonly replay: (ids: ReadonlySet<string>) => Promise<SkippedDestinations>) {}
+  /** @param replay delivers the selected messages. Rejects if the signal is aborted */
+  constructor(private readonly replay: (selection: ReplaySelection) => Promise<SkippedDestinations>) {}
 
   /**
    * Resolves when the messages that were kept for a destination until now are delivered. Rejects if the destination
    * cannot be looked up.
+   *
+   * @param owner takes turns with other owners
    */
-  async of(id: string): Promise<void> {
-    this.next ??= this.after(this.last);
-    const { ids, done } = this.next;
-    ids.add(id);
-    const reason = (await done).get(id);
-    if (reason !== undefined) throw reason;
+  async of(id: string, owner: string): Promise<void> {
+    let round: ReplayRound;
+    do {
+      // That round may have passed messages that were kept since.
+      for (let end = this.endFor(owner); end !== undefined; end = this.endFor(owner)) await end;
+      round = this.next ??= this.after(this.last);
+      round.add(id, owner);
+      const reason = (await round.done).get(id);
+      if (reason !== undefined) throw reason;
+    } while (round.left.has(owner));
   }
 
-  private after(last: Promise<unknown>): Replay {
-    const ids = new Set<string>();
-    const done = this.turnAfter(last).then(() => {
-      this.next = undefined;
-      return this.run(ids);
-    });
-    this.last = done.catch(() => undefined);
-    return { ids, done };
+  /** Returns the end of the running round with messages of an owner. */
+  private endFor(owner: string): Promise<unknown> | undefined {
+    for (const [round, end] of this.running) if (round.has(owner)) return end;
+    return undefined;
+  }
+
+  private after(last: Promise<unknown>): ReplayRound {
+    const round = new ReplayRound(
+      async (self) => {
+        await this.turnAfter(last);
+        this.next = undefined;
+        return this.run(self);
+      },
+      () => this.next !== undefined && this.running.size >= MOST,
+    );
+    this.last = round.done.catch(() => undefined);
+    return round;
   }
 
   private async turnAfter(last: Promise<unknown>): Promise<void> {
     await within(LONGEST_WAIT, last);
-    while (this.running.size >= MOST) await Promise.race(this.running);
+    while (this.running.size >= MOST) await Promise.race(this.running.values());
   }
 
-  private async run(ids: ReadonlySet<string>): Promise<SkippedDestinations> {
-    const replay = this.replay(ids);
+  private async run(round: ReplayRound): Promise<SkippedDestinations> {
+    const { ids, signal } = round;
+    const replay = this.replay({ ids, signal, takes: (id) => round.takes(id) });
     const end = replay.catch(() => undefined);
-    this.running.add(end);
+    this.running.set(round, end);
     await end;
-    this.running.delete(end);
-    return replay;
+    this.running.delete(round);
+    return signal.aborted ? NONE : replay;
   }
 }

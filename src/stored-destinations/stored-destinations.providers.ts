@@ -75,9 +75,11 @@ function createKept(failed: FailedMessages, parts: Parts): KeptMessages {
         "`deliveries.replay({ error: 'DESTINATION_DISABLED' })`.",
     );
   };
-  const replays = new SharedReplays((ids) => failed.replayKept((id) => Promise.resolve(ids.has(id)), ids));
+  const replays = new SharedReplays(({ ids, takes, signal }) =>
+    failed.replayKept((id) => Promise.resolve(takes(id)), ids, signal),
+  );
   return new KeptMessages({
-    replay: (id) => replays.of(id),
+    replay: (id, tenant) => replays.of(id, tenant === undefined ? `destination ${id}` : `tenant ${tenant}`),
     replayAll: async (destinations) => {
       const skipped = await failed.replayKept(async (id) => {
         const record = await parts?.directory.find(id);
