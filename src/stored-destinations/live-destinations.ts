@@ -141,9 +141,15 @@ export class LiveDestinations implements DestinationLookup {
     for (const [id, { destination, tenant }] of this.affected(change)) {
       if (change !== undefined && change.id === undefined && change.tenant !== tenant) continue;
       destination.state = 'stale';
-      // Without this look-up the destination stays stale until its next job. Errors are left to that job.
-      if (change !== undefined) this.find(id).catch(() => undefined);
+      // Without this look-up the destination stays stale until its next job. If everything may have changed, only those
+      // that fail are looked up: once such a destination is deleted, it gets no other job.
+      if (change !== undefined || destination.isFailing) this.lookUp(id);
     }
+  }
+
+  /** Errors are left to the next job of the destination, or to the next sweep if it fails. */
+  private lookUp(id: string): void {
+    this.find(id).catch(() => undefined);
   }
 
   private affected(change: DestinationChange | undefined): [string, Entry][] {
@@ -166,9 +172,10 @@ export class LiveDestinations implements DestinationLookup {
     if (Math.abs(now - this.sweptAt) < FORGET_AFTER / 4) return;
     this.sweptAt = now;
     for (const [id, { destination, usedAt }] of this.entries) {
-      // Observers that were told that a URL takes no messages want to know when it takes them again.
-      const isAwaited = destination.isFailing && destination.state !== 'disabled';
-      if (now - usedAt > FORGET_AFTER && !isAwaited) this.forget(id);
+      if (now - usedAt <= FORGET_AFTER) continue;
+      // Observers that were told that a URL takes no messages want to know when it takes them again, or that it is gone.
+      if (destination.isFailing && destination.state !== 'disabled') this.lookUp(id);
+      else this.forget(id);
     }
   }
 }

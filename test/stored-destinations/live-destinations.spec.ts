@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { DestinationRegistry } from '../../src/destinations/destination-registry.js';
 import { DestinationDirectory } from '../../src/stored-destinations/destination-directory.js';
 import type { LiveDestination } from '../../src/stored-destinations/live-destination.js';
@@ -24,6 +24,8 @@ describe('a destination at run time that a process delivers to', () => {
   let isBusy: boolean;
   let destination: LiveDestination;
   let destinations: LiveDestinations;
+  /** URLs that are gone, of which no recovery will be reported. */
+  let gone: string[];
 
   beforeEach(async () => {
     clock = new FakeClock();
@@ -31,13 +33,19 @@ describe('a destination at run time that a process delivers to', () => {
     directory = new DestinationDirectory({ store, feed: store, clock });
     client = new WebhookClient({ connections: 1, allowPrivateNetwork: true });
     isBusy = false;
+    gone = [];
     receiver = await stage.receiver({ answer: () => (isBusy ? BUSY : 200) });
     destinations = new LiveDestinations({
       directory,
       box: new SecretBox([]),
       client,
       allowPrivateNetwork: true,
-      observer: { onOutcome: () => undefined, onDown: () => undefined, onUp: () => undefined },
+      observer: {
+        onOutcome: () => undefined,
+        onDown: () => undefined,
+        onUp: () => undefined,
+        onGone: ({ destination: id }) => gone.push(id),
+      },
       onAttempt: () => undefined,
     });
     await store.insert({ ...RECORD, urls: [receiver.url('/old')], version: 1 }, 1);
@@ -149,6 +157,32 @@ describe('a destination at run time that a process delivers to', () => {
       await clock.pass(2_000);
       await destinations.find('crm');
       expect(heldBack()).toBeGreaterThan(3_000_000);
+    });
+  });
+
+  describe('that fails and is deleted without a notice that names it', () => {
+    beforeEach(async () => {
+      isBusy = true;
+      await deliver();
+      await store.remove('crm');
+    });
+
+    it('is forgotten at once with a notice that names nothing', async () => {
+      directory.forget({ tenant: undefined, id: undefined });
+      await clock.pass(0);
+      expect(gone).toEqual(['crm']);
+    });
+
+    it('is forgotten later if it could not be looked up at the time of that notice', async () => {
+      jest.spyOn(store, 'findById').mockRejectedValueOnce(new Error('the store is away'));
+      directory.forget({ tenant: undefined, id: undefined });
+      await clock.pass(0);
+      await store.insert({ ...RECORD, id: 'erp', urls: [receiver.url()], version: 1 }, 2);
+      const passed = jest.spyOn(Date, 'now').mockReturnValue(Date.now() + 601_000);
+      await destinations.find('erp');
+      await clock.pass(0);
+      passed.mockRestore();
+      expect(gone).toEqual(['crm']);
     });
   });
 
