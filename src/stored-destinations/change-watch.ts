@@ -26,11 +26,11 @@ export class ChangeWatch {
   private reading: Promise<void> | undefined;
   private isClosed = false;
 
-  /** @param onChanges called with the changes, or with `undefined` if everything may have changed */
+  /** @param onRead called with the changes, or with `undefined` if everything may have changed, and with the time */
   constructor(
     private readonly feed: Pick<DestinationFeed, 'changesSince'>,
     private readonly clock: Clock,
-    private readonly onChanges: (changes: readonly DestinationChange[] | undefined) => void,
+    private readonly onRead: (changes: readonly DestinationChange[] | undefined, time: number) => void,
   ) {}
 
   /** Whether remembered destinations may be used. */
@@ -71,7 +71,7 @@ export class ChangeWatch {
     const askedAt = this.clock.now();
     const { revision, changes } = await this.feed.changesSince(this.revision);
     this.revision = revision;
-    if (changes === undefined || changes.length > 0) this.onChanges(changes);
+    this.onRead(changes, askedAt);
     this.freshUntil = askedAt + LEASE;
   }
 

@@ -3,22 +3,20 @@ import type { DestinationRecord, DestinationStore } from '../options/destination
 import { isTenantName } from '../options/tenant-name.js';
 import { type Clock, LONGEST_TIMER, SYSTEM_CLOCK, type Timer } from '../shared/clock.js';
 import { ChangeWatch } from './change-watch.js';
+import {
+  createIdCache,
+  createTenantCache,
+  type DestinationCacheParts,
+  type KnownDestination,
+  NONE,
+} from './destination-caches.js';
 import type { DestinationChange, DestinationFeed } from './destination-feed.js';
-import { LookupCache } from './lookup-cache.js';
+import type { LookupCache } from './lookup-cache.js';
 import { type Found, PatientLookup } from './patient-lookup.js';
 import { TenantChanges } from './tenant-changes.js';
 
-/** Maximum number of tenants, and also of destinations, that are remembered. */
-const MAX_REMEMBERED = 20_000;
 /** How often a look-up is repeated while the store is away, in milliseconds. */
 const RETRY_INTERVAL = 250;
-const NONE: readonly DestinationRecord[] = [];
-
-/** The result of a look-up, and the number of tenant changes that came before it. */
-interface KnownDestination {
-  readonly found: DestinationRecord | 'deleted' | undefined;
-  readonly changes: number;
-}
 
 export interface DestinationDirectoryParts {
   store: DestinationStore;
@@ -34,8 +32,8 @@ export interface DestinationDirectoryParts {
 
 /**
  * Finds destinations in the store, and remembers them until somebody changes them in any process. A change is in
- * force here after two seconds at most. Tenants without destinations are remembered as well. While nobody tracks or
- * delivers, nothing is read.
+ * force here after two seconds at most, or after some five minutes of use if its notice was lost. Tenants without
+ * destinations are remembered as well. While nobody tracks or delivers, nothing is read.
  */
 export class DestinationDirectory {
   private readonly clock: Clock;
@@ -59,20 +57,17 @@ export class DestinationDirectory {
   constructor(private readonly parts: DestinationDirectoryParts) {
     const { store, feed } = parts;
     this.clock = parts.clock ?? SYSTEM_CLOCK;
-    const limits = { size: MAX_REMEMBERED, slowBy: parts.mayHang === true ? this.clock : undefined };
-    this.tenants = new LookupCache(async (tenant) => {
-      // All callers may have given up before the turn of this look-up came.
-      if (this.patient.get(tenant)?.waiting === 0) throw new AnalyticsClosedError();
-      const found = await store.findByTenant(tenant === '' ? undefined : tenant);
-      // Most tenants have no destinations: one list for all stays in the processor's cache. `check` keeps a known list.
-      return this.tenants.get(tenant) ?? (found.length === 0 ? NONE : found);
-    }, limits);
-    this.ids = new LookupCache(
-      // The changes are counted first: others may come during the look-up.
-      async (id) => ({ changes: this.changes.count, found: await store.findById(id) }),
-      { ...limits, isOutdated: ({ found, changes }) => this.changes.concern(found, changes) },
-    );
-    this.watch = new ChangeWatch(feed, this.clock, (changes) => {
+    const caches: DestinationCacheParts = {
+      store,
+      slowBy: parts.mayHang === true ? this.clock : undefined,
+      onUnnoticed: (change) => {
+        this.forget(change);
+      },
+    };
+    this.tenants = createTenantCache(caches, (tenant) => this.patient.get(tenant)?.waiting === 0);
+    this.ids = createIdCache(caches, this.changes);
+    this.watch = new ChangeWatch(feed, this.clock, (changes, time) => {
+      for (const cache of [this.tenants, this.ids]) cache.pass(time);
       if (changes === undefined) this.forgetAll();
       else for (const change of changes) this.forget(change);
     });
@@ -240,10 +235,7 @@ export class DestinationDirectory {
 
   private pause(): Promise<void> {
     return new Promise((resolve) => {
-      const timer: Timer = this.clock.after(RETRY_INTERVAL, () => {
-        timer.cancel();
-        resolve();
-      });
+      this.clock.after(RETRY_INTERVAL, resolve);
     });
   }
 }

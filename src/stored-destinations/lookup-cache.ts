@@ -1,4 +1,5 @@
 import type { Clock } from '../shared/clock.js';
+import { OwnContext } from '../shared/own-context.js';
 import { type LookupTurn, LookupTurns } from './lookup-turns.js';
 
 /** Maximum number of look-ups that run at once: they share the queue's connections with the queue. */
@@ -7,9 +8,25 @@ const MAX_RUNNING = 8;
 const MAX_SLOW = 40;
 /** Milliseconds after which a look-up is slow. */
 const SLOW = 250;
+/** How long a result is used before it is looked up again, in milliseconds: the notice of a change may be lost. */
+const MAX_AGE = 300_000;
+/** Maximum number of results that are looked up again at once, … */
+const MAX_RENEWING = 2;
+/** … and between two calls of `pass`. */
+const MAX_RENEWED = 100;
+/** Pause after a result that could not be looked up again, in milliseconds. */
+const RENEWAL_PAUSE = 5_000;
 
 /** The asker if it does not matter who asks. */
 const ANYBODY: readonly string[] = [''];
+/** The asker for results that are looked up again. No source has this name. */
+const RENEWAL: readonly string[] = ['\u0000'];
+
+/** A result, and when it was read, by the time of `pass`. */
+interface Entry<V> {
+  readonly value: V;
+  readonly readAt: number;
+}
 
 interface Lookup<V> {
   readonly turn: LookupTurn;
@@ -27,19 +44,36 @@ export interface LookupCacheOptions<V> {
   slowBy?: Clock | undefined;
   /** Whether an answer is older than a change. @default only if its key was forgotten */
   isOutdated?: (value: V) => boolean;
+  /** Called when a result was looked up again. Returns the result to remember. @default the new one */
+  renewed?: (key: string, known: V, value: V) => V;
 }
 
 /**
  * Remembers the results of look-ups until they are forgotten or have to make room for later keys. Callers that ask at
  * the same time share one look-up. If something changes meanwhile, the look-up is repeated, but only once, so that it
  * ends however often that happens. No caller gets a result from before a change that preceded its call.
+ *
+ * A result that is in use for long is looked up again from time to time, while callers get the old one.
  */
 export class LookupCache<V extends object> {
-  private recent = new Map<string, V>();
-  private older = new Map<string, V>();
+  private recent = new Map<string, Entry<V>>();
+  private older = new Map<string, Entry<V>>();
+  /** Equal results of the same time share an entry, so that it stays in the processor's cache. */
+  private latest: Entry<V> | undefined;
   private readonly running = new Map<string, Lookup<V>>();
   private readonly turns: LookupTurns;
   private readonly isOutdated: (value: V) => boolean;
+  private readonly context = new OwnContext();
+  private time = 0;
+  /** Entries that were read before this time are looked up again. */
+  private dueBefore = -Infinity;
+  /** Keys of results that are to be looked up again. */
+  private readonly due = new Set<string>();
+  /** Number of results that are being looked up again. */
+  private renewing = 0;
+  /** Number of results that were looked up again since the last call of `pass`. */
+  private renewals = 0;
+  private pausedUntil = -Infinity;
 
   constructor(
     private readonly look: (key: string) => Promise<V>,
@@ -49,9 +83,19 @@ export class LookupCache<V extends object> {
     this.isOutdated = options.isOutdated ?? (() => false);
   }
 
+  /** Tells the time, in milliseconds. Call this about once a second: each result would need a look at the clock. */
+  pass(time: number): void {
+    this.time = time;
+    this.dueBefore = time - MAX_AGE;
+    this.renewals = 0;
+    this.renewDue();
+  }
+
   get(key: string): V | undefined {
-    const value = this.recent.get(key) ?? this.fromOlder(key);
-    return value === undefined || this.isOutdated(value) ? undefined : value;
+    const entry = this.recent.get(key) ?? this.fromOlder(key);
+    if (entry === undefined || this.isOutdated(entry.value)) return undefined;
+    if (entry.readAt < this.dueBefore) this.renewLater(key, entry.value);
+    return entry.value;
   }
 
   /**
@@ -91,6 +135,7 @@ export class LookupCache<V extends object> {
   forget(key: string): void {
     this.recent.delete(key);
     this.older.delete(key);
+    this.due.delete(key);
     const running = this.running.get(key);
     if (running !== undefined) running.isOutdated = true;
   }
@@ -98,6 +143,7 @@ export class LookupCache<V extends object> {
   clear(): void {
     this.recent.clear();
     this.older.clear();
+    this.due.clear();
     for (const lookup of this.running.values()) lookup.isOutdated = true;
   }
 
@@ -108,7 +154,7 @@ export class LookupCache<V extends object> {
     });
     try {
       for (;;) {
-        const value = await this.look(key);
+        const value = this.renewed(key, await this.look(key));
         const lookup = this.running.get(key);
         if (lookup?.isOutdated !== true && !this.isOutdated(value)) {
           this.keep(key, value);
@@ -125,17 +171,60 @@ export class LookupCache<V extends object> {
     }
   }
 
-  private fromOlder(key: string): V | undefined {
+  /** Lets the key be looked up again. Until then the entry counts as new, so that `get` stays as fast as it is. */
+  private renewLater(key: string, value: V): void {
+    if (this.due.size >= this.options.size) return;
+    this.keep(key, value);
+    this.due.add(key);
+    this.renewDue();
+  }
+
+  private renewDue(): void {
+    for (const key of this.due) {
+      const isBusy = this.renewing >= MAX_RENEWING || this.renewals >= MAX_RENEWED;
+      if (isBusy || this.time < this.pausedUntil) return;
+      this.due.delete(key);
+      this.renewing++;
+      this.renewals++;
+      // A caller's transaction does not concern the others.
+      void this.context.run(() => this.renew(key));
+    }
+  }
+
+  private async renew(key: string): Promise<void> {
+    try {
+      await this.load(key, RENEWAL);
+    } catch {
+      // The old result stays in use. Callers who wait for other results report an outage.
+      this.pausedUntil = this.time + RENEWAL_PAUSE;
+    }
+    this.renewing--;
+    this.renewDue();
+  }
+
+  private renewed(key: string, value: V): V {
+    const known = (this.recent.get(key) ?? this.older.get(key))?.value;
+    if (known === undefined || this.isOutdated(known)) return value;
+    return this.options.renewed?.(key, known, value) ?? value;
+  }
+
+  private fromOlder(key: string): Entry<V> | undefined {
     const older = this.older.get(key);
-    if (older !== undefined) this.keep(key, older);
+    if (older !== undefined) this.put(key, older);
     return older;
   }
 
   private keep(key: string, value: V): void {
+    const { latest, time } = this;
+    const isShared = latest?.value === value && latest.readAt === time;
+    this.put(key, isShared ? latest : (this.latest = { value, readAt: time }));
+  }
+
+  private put(key: string, entry: Entry<V>): void {
     if (this.recent.size >= this.options.size / 2) {
       this.older = this.recent;
       this.recent = new Map();
     }
-    this.recent.set(key, value);
+    this.recent.set(key, entry);
   }
 }
