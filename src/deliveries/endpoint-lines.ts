@@ -24,6 +24,8 @@ const LINES = 4;
 const LINES_OF_DESTINATION = 25;
 /** Maximum number of lines a minute, with summaries, about destinations added at run time. There may be thousands. */
 const LINES_OF_OTHERS = 100;
+/** The same about those of one tenant. */
+const LINES_OF_TENANT = 25;
 /** Key by which the lines about those destinations are counted. No destination has an empty id. */
 const OTHERS = '';
 const MINUTE = 60_000;
@@ -49,9 +51,12 @@ interface Minute {
 /**
  * Logs the state of URLs, in at most five lines about each within any minute. A URL that keeps changing is summed up,
  * and so is a destination whose URLs keep being replaced. If the destinations of many customers fail together, most
- * lines are only counted, to leave the log to others. Destinations of the options always get their lines.
+ * lines are only counted, to leave the log to others. No customer gets all of these lines. Destinations of the options
+ * always get their lines.
  */
 export class EndpointLines {
+  /** Returns the tenant of a destination that was added at run time, if it has one. */
+  tenantOf: (destination: string) => string | undefined = () => undefined;
   private readonly recent = new Map<string, Recent>();
   private readonly minutes = new Map<string, Minute>();
   private readonly summaries: LaterLines;
@@ -73,7 +78,7 @@ export class EndpointLines {
       recent.failures += failures;
       return;
     }
-    if (!this.takeLine([this.minuteOfDestination(endpoint.destination), ...this.minuteOfOthers(endpoint)]))
+    if (!this.takeLine([this.minuteOfDestination(endpoint.destination), ...this.minutesOfOthers(endpoint)]))
       return;
     if (recent === undefined) {
       recent = { written: [this.clock.now()], isSummedUp: false, changes: 0, failures: 0 };
@@ -95,14 +100,23 @@ export class EndpointLines {
     });
   }
 
-  /** Returns the minute of all destinations added at run time, if it applies. Destinations in code have no URL. */
-  private minuteOfOthers({ destination, url }: EndpointName): Minute[] {
+  /** Returns the minutes of destinations added at run time, as far as they apply. Destinations in code have no URL. */
+  private minutesOfOthers({ destination, url }: EndpointName): Minute[] {
     if (url === destination || this.configured.has(destination)) return [];
-    const minute = this.minuteOf(OTHERS, LINES_OF_OTHERS, (leftOut) => {
+    const tenant = this.tenantOf(destination);
+    const all = this.minuteOf(OTHERS, LINES_OF_OTHERS, (leftOut) => {
       const lines = `${countOf(leftOut, 'more line')} about URLs of destinations that were added at run time ${leftOut === 1 ? 'was' : 'were'} left out in the last minute`;
       return `${lines}. \`endpoints$\`, the metrics and the console report each.`;
     });
-    return [minute];
+    return tenant === undefined ? [all] : [this.minuteOfTenant(tenant), all];
+  }
+
+  private minuteOfTenant(tenant: string): Minute {
+    // No id of a destination begins like this.
+    return this.minuteOf(`\u0000${tenant}`, LINES_OF_TENANT, (leftOut) => {
+      const lines = `${countOf(leftOut, 'more line')} about URLs of destinations of the tenant "${tenant}" ${leftOut === 1 ? 'was' : 'were'} left out in the last minute`;
+      return `${lines}. \`endpoints$\`, the metrics and the console report each.`;
+    });
   }
 
   private minuteOf(key: string, most: number, summary: (leftOut: number) => string): Minute {
@@ -147,7 +161,7 @@ export class EndpointLines {
   }
 
   private sumUp(endpoint: EndpointName, recent: Recent): void {
-    if (this.takeLine(this.minuteOfOthers(endpoint))) {
+    if (this.takeLine(this.minutesOfOthers(endpoint))) {
       this.logger.warn(
         `${nameOf(endpoint)} takes some messages and not others: it changed ${recent.changes} times in the ` +
           `last minute, with ${countOf(recent.failures, 'failed request')}. Messages that it does not take are ` +

@@ -101,6 +101,11 @@ export class LiveDestinations implements DestinationLookup {
     return profile;
   }
 
+  /** Returns the tenant of a destination that this process delivers to, if it has one. */
+  tenantOf(id: string): string | undefined {
+    return this.entries.get(id)?.tenant;
+  }
+
   ownerOf(id: string): string | undefined {
     const entry = this.entries.get(id);
     return entry && (entry.tenant === undefined ? `destination ${id}` : `tenant ${entry.tenant}`);

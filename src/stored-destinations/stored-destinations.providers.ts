@@ -65,7 +65,9 @@ async function createLive(
 ): Promise<LiveDestinations | undefined> {
   if (destinations === undefined || parts === undefined) return undefined;
   const { createLiveDestinations } = await import('./create-live-destinations.js');
-  return createLiveDestinations(destinations, parts, clients, observer, endpoints, lines);
+  const live = createLiveDestinations(destinations, parts, clients, observer, endpoints, lines);
+  observer.limitTenants((id) => live.tenantOf(id));
+  return live;
 }
 
 function createKept(failed: FailedMessages, parts: Parts): KeptMessages {

@@ -15,6 +15,11 @@ class TimedLines {
     this.clock,
   );
 
+  constructor() {
+    // Destinations whose ids begin with the name of their tenant.
+    this.lines.tenantOf = (id) => (id.includes('/') ? id.split('/')[0] : undefined);
+  }
+
   change(endpoint = ENDPOINT): void {
     this.lines.write(endpoint, { level: 'warn', text: 'does not take events', failures: 2 });
   }
@@ -110,6 +115,32 @@ describe('log lines about a URL', () => {
     }
     // Each of these minutes has one more line, about what was left out.
     expect(lines.written.length).toBeLessThanOrEqual(102 + 3 * 101);
+  });
+
+  it('are few for the destinations of one tenant, which leaves most lines to others', async () => {
+    const lines = new TimedLines();
+    const changeAll = (tenant: string): void => {
+      for (let n = 0; n < 20; n++)
+        for (let times = 0; times < 5; times++) lines.change({ ...ENDPOINT, destination: `${tenant}/${n}` });
+    };
+    changeAll('acme');
+    expect(lines.written).toHaveLength(25);
+    changeAll('globex');
+    expect(lines.written).toHaveLength(50);
+    await lines.clock.pass(MINUTE);
+    const about = (pattern: RegExp): string[] =>
+      lines.written.flatMap(({ text }) => (pattern.test(text) ? [text] : []));
+    expect(about(/left out/)).toEqual([
+      expect.stringMatching(
+        /^\d+ more lines about URLs of destinations of the tenant "acme" were left out in the last minute/,
+      ),
+      expect.stringContaining('"globex"'),
+    ]);
+    // Summaries count as well.
+    changeAll('acme');
+    await lines.clock.pass(10 * MINUTE);
+    expect(about(/acme\/.*takes some messages and not others/).length).toBeLessThanOrEqual(25);
+    expect(lines.mostInAMinute).toBeLessThanOrEqual(2 * 26);
   });
 
   it('leave neither a timer nor a limit behind when a URL has been quiet for a minute', async () => {
