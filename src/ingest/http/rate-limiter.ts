@@ -33,10 +33,13 @@ export class RateLimiter {
     return Math.max((this.paidAt.get(key) ?? -Infinity) - now, 0);
   }
 
-  /** Counts a request that was read. */
+  /**
+   * Counts a request, even if the key already has to wait: any number of requests may have begun before that. Together,
+   * they make the key wait for no longer than the largest of them is worth.
+   */
   count(key: string, { messages, bytes }: RequestSize, now: number): void {
     const paidAt = Math.max(this.paidAt.get(key) ?? -Infinity, now - this.burst);
-    const units = Math.max(messages, bytes / UNIT_BYTES);
-    this.paidAt.set(key, paidAt + (units * SECOND) / this.limit);
+    const cost = (Math.max(messages, bytes / UNIT_BYTES) * SECOND) / this.limit;
+    this.paidAt.set(key, Math.min(paidAt + cost, Math.max(paidAt, now + cost)));
   }
 }

@@ -104,15 +104,15 @@ export class TrackingApi {
     );
   }
 
-  /** Reads the body for a known source. An unreadable body counts, too, by its announced size or its cost if higher. */
+  /** Reads the body for a known source. An unreadable body counts, too, unless it is to be sent again: it counts then. */
   private async bodyOf(raw: RawRequest, source: string): Promise<KnownBody> {
     const cost = new ReadingCost();
     try {
       return { body: await this.bodies.read(raw, cost), source };
     } catch (error) {
-      const announced = Number(raw.headers['content-length']) || 0;
-      const bytes = Math.min(Math.max(announced, cost.total), MAX_BATCH_BYTES);
-      this.parts.limiter.count(source, { messages: 1, bytes }, performance.now());
+      const isSentAgain = error instanceof RequestRefusal && error.retryAfter !== undefined;
+      if (!isSentAgain)
+        this.parts.limiter.count(source, { messages: 1, bytes: cost.total }, performance.now());
       throw error;
     }
   }

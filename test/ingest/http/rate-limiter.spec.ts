@@ -25,6 +25,14 @@ describe('the rate limiter', () => {
     expect(limiter.wait('web', NOW + 4_000)).toBe(0);
   });
 
+  it('makes a key wait no longer for requests that have begun at the same time than for the largest of them', () => {
+    const limiter = new RateLimiter(10);
+    for (const count of [20, 30, 5]) limiter.count('web', messages(count), NOW);
+    expect(limiter.wait('web', NOW)).toBe(3_000);
+    limiter.count('web', messages(20), NOW + 2_000);
+    expect(limiter.wait('web', NOW + 2_000)).toBe(2_000);
+  });
+
   it('counts each key separately, and saves up no more than a second', () => {
     const limiter = new RateLimiter(10);
     limiter.count('web', messages(20), NOW);
