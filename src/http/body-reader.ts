@@ -3,14 +3,14 @@ import { types } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import type { JsonObject } from '../messages/message.types.js';
 import { describeKind, isJsonObject } from '../messages/value-kind.js';
+import { EventLoopTurns } from '../shared/event-loop-turns.js';
 import { bodyReadBefore } from './body-read-before.js';
+import { HeldBodies } from './held-bodies.js';
 import { JoinedChunks } from './joined-chunks.js';
 import { RequestRefusal } from './request-refusal.js';
 
 /** How long a sender has to send a body, in milliseconds. */
 const BODY_TIME = 30_000;
-/** Limit for all bodies that are being read, in bytes. */
-const MAX_HELD_BYTES = 32 * 1024 * 1024;
 /** Milliseconds after which a sender may retry a body that did not fit into memory. */
 const BUSY_RETRY = 5_000;
 
@@ -37,27 +37,21 @@ export interface RequestBody {
 export interface BodyCost {
   /** Called with the number of bytes whenever more of the body arrives. */
   arrived(bytes: number): void;
+  /** Called when the body has arrived, before it is inflated and parsed. May throw to refuse the body. */
+  begins(): void;
   /** Called before a compressed body is inflated. May throw to refuse the body. */
   inflates(compressedBytes: number): void;
   /** Called with the size after inflation, before the body is parsed. */
   inflated(bytes: number): void;
 }
 
-/** A body that has not fully arrived. */
-interface ArrivingBody {
-  readonly chunks: JoinedChunks;
-  readonly fail: (error: Error) => void;
-}
-
 /**
- * Reads request bodies, and limits the memory for those that have not fully arrived. The format is detected
+ * Reads request bodies, and limits the memory for those that have not been read completely. The format is detected
  * from the bytes, not the headers: browsers send JSON as text, and not every client that compresses says so.
  */
 export class BodyReader {
-  /** Bytes of memory that the arriving bodies take. */
-  private held = 0;
-  /** Bodies that have not fully arrived, the oldest first. */
-  private readonly arriving = new Set<ArrivingBody>();
+  private readonly held = new HeldBodies();
+  private readonly turns = new EventLoopTurns();
 
   constructor(private readonly rules: BodyRules) {}
 
@@ -74,6 +68,10 @@ export class BodyReader {
     const received = before ?? (await this.receive(request, cost));
     if (received.length > maxBytes) throw tooLarge(maxBytes);
     if (received.length === 0 && isOptional === true) return { fields: {}, text: '', bytes: 0 };
+    // To parse 500 KB may take 50 ms, and any number of bodies may arrive at once. There must be no `await` between
+    // asking for time and using it.
+    if (!this.turns.hasTime) await this.turn(received);
+    cost?.begins();
     const bytes = isGzip(received) ? inflate(received, maxBytes, cost) : received;
     const text = decode(bytes);
     const fields = parse(text);
@@ -88,8 +86,7 @@ export class BodyReader {
       const settle = (): Buffer => {
         clearTimeout(timer);
         request.off('data', onData).off('end', onEnd).off('close', onClose);
-        this.held -= chunks.held;
-        this.arriving.delete(body);
+        this.held.release(giveUp);
         return chunks.take();
       };
       const fail = (error: Error): void => {
@@ -103,10 +100,8 @@ export class BodyReader {
           fail(tooLarge(this.rules.maxBytes));
           return;
         }
-        this.held -= chunks.held;
         chunks.add(chunk);
-        this.held += chunks.held;
-        this.makeRoom();
+        this.held.hold(giveUp, chunks.held);
       };
       const onEnd = (): void => {
         resolve(settle());
@@ -114,8 +109,10 @@ export class BodyReader {
       const onClose = (): void => {
         fail(new Error('The sender hung up'));
       };
-      const body: ArrivingBody = { chunks, fail };
-      this.arriving.add(body);
+      const giveUp = (): void => {
+        fail(tooBusy());
+      };
+      this.held.hold(giveUp, 0);
       const timer = setTimeout(() => {
         fail(tooLate());
       }, BODY_TIME).unref();
@@ -124,19 +121,18 @@ export class BodyReader {
     });
   }
 
-  /**
-   * Fails the largest bodies, the oldest of equally large ones first, until the others fit. If the body that needs room
-   * failed instead, a few senders that never finish would keep everybody's small requests out.
-   */
-  private makeRoom(): void {
-    while (this.held > MAX_HELD_BYTES) {
-      const [first, ...others] = this.arriving;
-      const largest = others.reduce(
-        (most, body) => (most === undefined || body.chunks.held > most.chunks.held ? body : most),
-        first,
-      );
-      largest?.fail(tooBusy());
-    }
+  /** Resolves when a body that has arrived may be read. */
+  private turn({ length }: Buffer): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const giveUp = (): void => {
+        reject(tooBusy());
+      };
+      this.held.hold(giveUp, length);
+      void this.turns.take().then(() => {
+        this.held.release(giveUp);
+        resolve();
+      });
+    });
   }
 }
 

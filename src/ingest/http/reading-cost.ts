@@ -7,12 +7,16 @@ const MAX_RATIO = 1_032;
 const SHARE_OF_INFLATING = 1 / 10;
 
 /** Cost of reading a body, in the bytes of a valid request that costs as much. */
-export class ReadingCost implements BodyCost {
+export abstract class ReadingCost implements BodyCost {
   private arrivedBytes = 0;
   private inflatedBytes = 0;
 
   arrived(bytes: number): void {
     this.arrivedBytes += bytes;
+  }
+
+  begins(): void {
+    // Without a known key, only compressed bodies are limited.
   }
 
   inflates(compressedBytes: number): void {
@@ -22,6 +26,9 @@ export class ReadingCost implements BodyCost {
   inflated(bytes: number): void {
     this.inflatedBytes = bytes;
   }
+
+  /** Called if the request is refused before its messages are read. */
+  abstract refused(error: unknown): void;
 
   /** Inflated size in bytes, or the cost of inflating if that failed, in the same unit; 0 if not compressed. */
   get ofInflating(): number {

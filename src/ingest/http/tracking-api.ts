@@ -12,9 +12,9 @@ import {
   queueUnavailable,
   refusedForNow,
 } from './intake.js';
+import { KeyedReading, refuseIfLimited } from './keyed-reading.js';
 import { restoreIds } from './message-ids.js';
 import type { RateLimiter, RequestSize } from './rate-limiter.js';
-import { ReadingCost } from './reading-cost.js';
 import { receivedMessage, uncountedBytes } from './received-message.js';
 import { type ReceivedRequest, readRequest } from './received-request.js';
 import { acceptedAnswer, type RefusedMessage } from './tracking-answer.js';
@@ -33,9 +33,9 @@ export interface TrackingApiParts {
   failures: FailedMessageLog;
 }
 
-/** A body, and the source that it is for. */
-interface KnownBody {
-  body: RequestBody;
+/** A request that has been counted, and the source that it is for. */
+interface CountedRequest {
+  request: ReceivedRequest;
   source: string;
 }
 
@@ -60,13 +60,10 @@ export class TrackingApi {
     const key = basicKey(authorization);
     // Requests that the header rules out are refused before the body is read, which costs the most.
     const known = key === undefined ? undefined : this.sourceOf(key);
-    if (known !== undefined) this.refuseIfLimited(known);
+    if (known !== undefined) refuseIfLimited(this.parts.limiter, known);
     const { intake } = this.parts;
     if (!(known === undefined ? intake.isOpen : intake.isOpenTo(known))) throw queueUnavailable();
-    const { body, source } =
-      known === undefined ? await this.bodyWithKey(raw) : await this.bodyOf(raw, known);
-    this.refuseIfLimited(source);
-    const request = this.counted(source, body.bytes, () => {
+    const { request, source } = await this.read(raw, known, (body) => {
       restoreIds(body.text, body.fields);
       return readRequest(route, body, { receivedAt, ip });
     });
@@ -93,47 +90,42 @@ export class TrackingApi {
     );
   }
 
-  private refuseIfLimited(source: string): void {
-    const wait = this.parts.limiter.wait(source, performance.now());
-    if (wait === 0) return;
-    throw new RequestRefusal(
-      429,
-      'RATE_LIMITED',
-      'This write key exceeds its rate limit: send more slowly.',
-      wait,
-    );
-  }
-
-  /** Reads the body for a known source. An unreadable body counts, too, unless it is to be sent again: it counts then. */
-  private async bodyOf(raw: RawRequest, source: string): Promise<KnownBody> {
-    const cost = new ReadingCost();
+  /**
+   * Reads and counts a request.
+   *
+   * @param known source whose key is in the header; `undefined` if the body has to contain the key, unless a Bearer
+   *   header does
+   */
+  private async read(
+    raw: RawRequest,
+    known: string | undefined,
+    messagesIn: (body: RequestBody) => ReceivedRequest,
+  ): Promise<CountedRequest> {
+    const { limiter } = this.parts;
+    const cost = known === undefined ? this.wasted.begin() : new KeyedReading(limiter, known);
+    let body: RequestBody;
+    let source: string;
     try {
-      return { body: await this.bodies.read(raw, cost), source };
+      body = await this.bodies.read(raw, cost);
+      source = known ?? this.sourceOf(otherKey(body.fields, raw.headers.authorization));
+      // Counted below without an `await` in between, so that no more requests are taken than the limit allows.
+      refuseIfLimited(limiter, source);
     } catch (error) {
-      const isSentAgain = error instanceof RequestRefusal && error.retryAfter !== undefined;
-      if (!isSentAgain)
-        this.parts.limiter.count(source, { messages: 1, bytes: cost.total }, performance.now());
+      cost.refused(error);
       throw error;
     }
+    return { request: this.counted(source, body, messagesIn), source };
   }
 
-  /** Reads a body that has to contain the write key, unless a Bearer header does. */
-  private async bodyWithKey(raw: RawRequest): Promise<KnownBody> {
-    const inflation = this.wasted.begin();
+  /** Counts a request, even if it is invalid: reading it has cost as much. */
+  private counted(
+    source: string,
+    body: RequestBody,
+    messagesIn: (body: RequestBody) => ReceivedRequest,
+  ): ReceivedRequest {
+    let size: RequestSize = { messages: 1, bytes: body.bytes };
     try {
-      const body = await this.bodies.read(raw, inflation);
-      return { body, source: this.sourceOf(otherKey(body.fields, raw.headers.authorization)) };
-    } catch (error) {
-      inflation.waste();
-      throw error;
-    }
-  }
-
-  /** Reads a request and counts it, even if it is invalid: reading it has cost as much. */
-  private counted(source: string, bytes: number, read: () => ReceivedRequest): ReceivedRequest {
-    let size: RequestSize = { messages: 1, bytes };
-    try {
-      const request = read();
+      const request = messagesIn(body);
       ({ size } = request);
       return request;
     } finally {

@@ -1,12 +1,14 @@
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import type { AppOptions } from '../../support/analytics-app.js';
 import { quickConnections } from '../../support/quick-connections.js';
 import { Stage, webhooksTo } from '../../support/stage.js';
 import { type ApiAnswer, basic, PLATFORMS, TrackingServer } from './tracking-server.js';
 
 const KEY = 'wk_web';
-/** Requests that are read at once: those of 15 MB inflated, and one more. */
-const READ = 31;
+const OTHER_KEY = 'wk_mobile';
+/** Requests that are read at once: those of 5 MB inflated, and one more. */
+const READ = 11;
 const SENT = 40;
 const MESSAGE = { type: 'track', userId: 'u1', event: 'Tracked' };
 
@@ -22,12 +24,17 @@ describe.each(PLATFORMS)('compressed requests without a write key in a header on
   /** The clock stands still, so that a busy machine reads no more requests than an idle one. */
   let now: number;
 
-  beforeEach(async () => {
+  async function start(trackingApi: AppOptions['trackingApi']): Promise<TrackingServer> {
     const webhooks = webhooksTo(await stage.receiver());
     const connection = await newConnection();
-    server = await stage.add(
-      TrackingServer.start({ platform, analytics: { writeKey: KEY, webhooks, connection } }),
+    const sources = [KEY, OTHER_KEY].map((writeKey) => ({ name: writeKey, writeKey }));
+    return stage.add(
+      TrackingServer.start({ platform, analytics: { sources, webhooks, connection, trackingApi } }),
     );
+  }
+
+  beforeEach(async () => {
+    server = await start(true);
     now = performance.now();
     jest.spyOn(performance, 'now').mockImplementation(() => now);
   });
@@ -81,6 +88,13 @@ describe.each(PLATFORMS)('compressed requests without a write key in a header on
 
   it('do not count towards the limit while they have the key of a source', async () => {
     expect(await statusesOf(gzipSync(batch(KEY)))).toEqual(refusedAfter(SENT, 200));
+  });
+
+  it('count towards the limit if their key exceeds its own limit, which only shows once they are read', async () => {
+    server = await start({ rateLimit: 100 });
+    expect(await statusesOf(gzipSync(batch(KEY)))).toEqual(refusedAfter(1, 200));
+    expect(await send(gzipSync(batch(OTHER_KEY)))).toMatchObject({ status: 429 });
+    expect(await send(batch(OTHER_KEY))).toMatchObject({ status: 200 });
   });
 
   it('keep out others like them for a second, but no requests that are uncompressed or have a key in the header', async () => {

@@ -284,14 +284,14 @@ describe.each(PLATFORMS)('the limits of the tracking API on %s', (platform) => {
     }
   });
 
-  it('takes no longer for a body of many texts if it has such an id, before the write key is known', async () => {
+  it('takes no longer for a body of many texts if it has such an id', async () => {
     const bodyOf = (userId: string): Buffer =>
       gzipSync(`{"userId":${userId},"event":"Opened","filler":[${'"",'.repeat(165_000)}""]}`);
     const quickest = async (body: Buffer): Promise<number> => {
       const times: number[] = [];
       for (let sent = 0; sent < 10; sent++) {
         const start = performance.now();
-        expect(await server.post('/v1/track', body)).toMatchObject({ status: 401 });
+        expect(await server.post('/v1/track', body, HEADERS)).toMatchObject({ status: 200 });
         times.push(performance.now() - start);
       }
       return Math.min(...times);
