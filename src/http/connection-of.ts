@@ -1,11 +1,11 @@
-import { EventEmitter } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
+import { Duplex } from 'node:stream';
 
 /**
- * Returns the connection that a request came over, or `undefined` on platforms for functions. There, despite the type,
- * `socket` is a plain object that emits no events and has no client that could hang up.
+ * Returns the connection that a request came over, or `undefined` on platforms for functions and with `inject` of
+ * Fastify. There, despite the type, `socket` is an object of another kind, without a client that could hang up.
  */
 export function connectionOf({ socket }: IncomingMessage): Socket | undefined {
-  return socket instanceof EventEmitter ? socket : undefined;
+  return socket instanceof Duplex ? socket : undefined;
 }

@@ -60,8 +60,9 @@ export abstract class HttpHandler<Route = unknown> implements BeforeApplicationS
   protected abstract readonly maxBytes: number;
 
   /**
-   * Ends streams, makes answers close their connections, and refuses requests that stay unanswered. The web server
-   * waits for its connections to end, and a client may keep an idle connection open for minutes.
+   * Ends streams, makes answers close their connections, refuses requests that stay unanswered, and closes connections
+   * of exchanges that clients do not finish. The web server waits for its connections to end, and a client may keep an
+   * idle connection open for minutes.
    */
   beforeApplicationShutdown(): void {
     if (this.closing.signal.aborted) return;

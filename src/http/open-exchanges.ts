@@ -8,8 +8,8 @@ const LATE_PATIENCE = 2_000;
 
 /**
  * Closes the connections of unfinished exchanges when the application shuts down: of requests that were answered before
- * their body had arrived, and of answers that have not been read. A web server that is closing waits for them. When an
- * exchange is finished, it then waits for the idle connection as well.
+ * their body had arrived, and of answers that have not been read. A web server that is closing waits for them, and, when an
+ * exchange is finished, for the idle connection.
  */
 export class OpenExchanges {
   /** Connections by answer. */

@@ -1,5 +1,6 @@
 import type { RequestListener, ServerResponse } from 'node:http';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { consoleOptions } from '../console/console-app.js';
 import { basic, TrackingServer } from '../ingest/http/tracking-server.js';
 import { callAsFunction, type FunctionCall } from '../support/function-call.js';
@@ -92,5 +93,32 @@ describe('an application on a serverless platform, where connections are not soc
     expect(await rejected()).toEqual([]);
     expect(server.log.errors).toHaveLength(1);
     expect(server.log.errors[0]).toContain('The tracking API could not write an answer: TypeError at ');
+  });
+});
+
+describe('an application on Fastify whose requests come from `inject`, and so over no connection', () => {
+  const stage = new Stage();
+  const newConnection = quickConnections();
+
+  it('answers them, and closes', async () => {
+    const shutdownTimeout = 100;
+    const server = await stage.add(
+      TrackingServer.start({
+        platform: 'Fastify',
+        analytics: { connection: await newConnection(), writeKey: 'wk_test', shutdownTimeout },
+      }),
+    );
+    const app = server.app as NestFastifyApplication;
+    const answer = await app.inject({
+      method: 'POST',
+      url: '/v1/track',
+      headers: { ...basic('wk_test'), 'content-type': 'application/json' },
+      payload: TRACK,
+    });
+    expect(answer.statusCode).toBe(200);
+    await server.close();
+    // By then, all connections that clients still held would have been closed.
+    await new Promise((resolve) => setTimeout(resolve, shutdownTimeout));
+    expect(server.log.errors).toEqual([]);
   });
 });
