@@ -32,8 +32,9 @@ export interface DestinationDirectoryParts {
 
 /**
  * Finds destinations in the store, and remembers them until somebody changes them in any process. A change is in
- * force here after two seconds at most, or after some five minutes of use if its notice was lost. Tenants without
- * destinations are remembered as well. While nobody tracks or delivers, nothing is read.
+ * force here after two seconds at most. If its notice was lost, it is in force after five minutes of use, or later if
+ * very many destinations are in use. Tenants without destinations are remembered as well. While nobody tracks or
+ * delivers, nothing is read.
  */
 export class DestinationDirectory {
   private readonly clock: Clock;
@@ -165,6 +166,8 @@ export class DestinationDirectory {
   close(): void {
     this.isClosed = true;
     this.watch.close();
+    this.tenants.close();
+    this.ids.close();
     for (const wait of this.waits) wait.cancel();
   }
 

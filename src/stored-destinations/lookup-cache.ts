@@ -74,6 +74,7 @@ export class LookupCache<V extends object> {
   /** Number of results that were looked up again since the last call of `pass`. */
   private renewals = 0;
   private pausedUntil = -Infinity;
+  private isClosed = false;
 
   constructor(
     private readonly look: (key: string) => Promise<V>,
@@ -147,6 +148,12 @@ export class LookupCache<V extends object> {
     for (const lookup of this.running.values()) lookup.isOutdated = true;
   }
 
+  /** Looks nothing up again from now on. */
+  close(): void {
+    this.due.clear();
+    this.isClosed = true;
+  }
+
   private async run(key: string, turn: LookupTurn): Promise<V> {
     if (!turn.hasBegun) await turn.begun;
     const slow = this.options.slowBy?.afterUnlessIdle(SLOW, () => {
@@ -173,7 +180,7 @@ export class LookupCache<V extends object> {
 
   /** Lets the key be looked up again. Until then the entry counts as new, so that `get` stays as fast as it is. */
   private renewLater(key: string, value: V): void {
-    if (this.due.size >= this.options.size) return;
+    if (this.isClosed || this.due.size >= this.options.size) return;
     this.keep(key, value);
     this.due.add(key);
     this.renewDue();

@@ -1,7 +1,7 @@
 import type { SkippedDestinations } from '../deliveries/replay.js';
 
 /** Number of batches after which an owner lets others go first. */
-const SHARE = 500;
+export const SHARE = 500;
 
 /** A search of all failed jobs for the messages that were kept for some destinations. */
 export class ReplayRound {
@@ -12,7 +12,8 @@ export class ReplayRound {
   /** Resolves to the destinations that could not be looked up. */
   readonly done: Promise<SkippedDestinations>;
   private readonly owners = new Map<string, string>();
-  private readonly batches = new Map<string, number>();
+  /** Number of batches that are left of each owner's share. */
+  private readonly shares = new Map<string, number>();
   private readonly end = new AbortController();
 
   /**
@@ -31,25 +32,26 @@ export class ReplayRound {
     return this.end.signal;
   }
 
-  add(id: string, owner: string): void {
+  /** @param share number of batches after which the owner lets others go first */
+  add(id: string, owner: string, share: number): void {
     this.ids.add(id);
     this.owners.set(id, owner);
-    this.batches.set(owner, 0);
+    this.shares.set(owner, Math.max(share, this.shares.get(owner) ?? 0));
   }
 
   has(owner: string): boolean {
-    return this.batches.has(owner);
+    return this.shares.has(owner);
   }
 
   /** Whether a batch that was kept for a destination is delivered in this round. Called for each batch. */
   takes(id: string): boolean {
     const owner = this.owners.get(id);
     if (owner === undefined || this.left.has(owner)) return false;
-    const count = (this.batches.get(owner) ?? 0) + 1;
-    this.batches.set(owner, count);
-    if (count <= SHARE || (this.batches.size === 1 && !this.isAwaited())) return true;
+    const share = this.shares.get(owner) ?? 0;
+    this.shares.set(owner, share - 1);
+    if (share > 0 || (this.shares.size === 1 && !this.isAwaited())) return true;
     this.left.add(owner);
-    if (this.left.size === this.batches.size) this.end.abort();
+    if (this.left.size === this.shares.size) this.end.abort();
     return false;
   }
 }

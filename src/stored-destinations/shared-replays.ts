@@ -1,9 +1,11 @@
 import type { SkippedDestinations } from '../deliveries/replay.js';
 import { within } from '../shared/within.js';
-import { ReplayRound } from './replay-round.js';
+import { ReplayRound, SHARE } from './replay-round.js';
 
 /** How long a round makes the next one wait, in milliseconds: a round with a million messages takes many minutes. */
 const LONGEST_WAIT = 5_000;
+/** Largest share of a round, in batches. A share doubles with each round, since each round begins at the first job. */
+const LARGEST_SHARE = 16 * SHARE;
 /** Maximum number of rounds at once. */
 const MOST = 3;
 
@@ -36,11 +38,13 @@ export class SharedReplays {
    */
   async of(id: string, owner: string): Promise<void> {
     let round: ReplayRound;
+    let share = SHARE;
     do {
       // That round may have passed messages that were kept since.
       for (let end = this.endFor(owner); end !== undefined; end = this.endFor(owner)) await end;
       round = this.next ??= this.after(this.last);
-      round.add(id, owner);
+      round.add(id, owner, share);
+      share = Math.min(2 * share, LARGEST_SHARE);
       const reason = (await round.done).get(id);
       if (reason !== undefined) throw reason;
     } while (round.left.has(owner));

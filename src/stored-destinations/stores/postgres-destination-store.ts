@@ -117,8 +117,16 @@ export class PostgresDestinationStore implements WritableDestinationStore, Desti
       return await this.hasChanged(text, params);
     } catch (error) {
       if (failureOf(error)?.kind !== 'unreachable') throw error;
-      return (await isMade()) || this.hasChanged(text, params);
     }
+    if (await isMade()) return true;
+    try {
+      if (await this.hasChanged(text, params)) return true;
+    } catch (error) {
+      // The server may still have been making the change, which is then the reason why it refuses the second one.
+      if (await isMade()) return true;
+      throw error;
+    }
+    return isMade();
   }
 
   /** Whether a destination is stored exactly as given. */
