@@ -9,10 +9,10 @@ const REASONS: ReadonlyMap<string, string> = new Map([
   ['XX002', `${DAMAGED}: run \`REINDEX SCHEMA bullmq\``],
 ]);
 
-/** BullMQ's functions that add, take, put back and end jobs. */
-const OF_THE_QUEUE = /\b(?:add_job|add_jobs_bulk|move_\w+)\(/;
+/** BullMQ's functions that add and take jobs. Others fail for a single job if only its own row is damaged. */
+const OF_ALL_JOBS = /\b(?:add_job|add_jobs_bulk|move_to_active)\(/;
 
-/** A job cannot be added, taken or ended, because the files of BullMQ's tables are damaged. */
+/** No job can be added or taken, because the files of BullMQ's tables are damaged. */
 export class DamagedTablesError extends Error {
   constructor(
     /** In words. */
@@ -25,12 +25,12 @@ export class DamagedTablesError extends Error {
 }
 
 /**
- * Returns a `DamagedTablesError` if damage keeps the queue from its work, otherwise `error`: a kept job that cannot be
+ * Returns a `DamagedTablesError` if damage keeps the queue from its work, otherwise `error`: one job that cannot be
  * read any more keeps no other job waiting.
  */
 export function explainDamage(error: unknown, statement = ''): unknown {
   if (!types.isNativeError(error) || !('code' in error) || typeof error.code !== 'string') return error;
   const reason = REASONS.get(error.code);
-  if (reason === undefined || !OF_THE_QUEUE.test(statement)) return error;
+  if (reason === undefined || !OF_ALL_JOBS.test(statement)) return error;
   return new DamagedTablesError(reason, error.code, { cause: error });
 }

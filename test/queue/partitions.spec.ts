@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { getQueueToken } from '@nestjs/bullmq';
 import {
   ANALYTICS_QUEUE,
@@ -269,7 +269,11 @@ describeRedis('a queue of several partitions', () => {
       await app.settled();
       await app.close();
       await open(1, { isWorker: true, usedFor: 50 });
-      await new Promise((resolve) => setTimeout(resolve, 200));
+      const upper = opened[0]?.queues[PARTITIONS - 1];
+      if (upper === undefined) throw new Error('The partition is not read.');
+      const looks = jest.spyOn(upper, 'getJobCounts');
+      // A partition is not looked at again once it is forgotten.
+      await until(() => (looks.mock.calls.length > 2 ? true : undefined));
       expect(await readBy(1)).toBe(PARTITIONS);
       // As `CompletedRetention` does when their time is over.
       for (const queue of opened[0]?.queues ?? []) await queue.clean(0, 1_000, 'completed');

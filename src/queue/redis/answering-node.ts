@@ -4,8 +4,9 @@ import type { Cluster, Redis } from 'ioredis';
 const KEYLESS = new Set(['info', 'cluster']);
 
 /**
- * Sends commands without a key to the node that has answered last when it was asked for the slots. They come before a
- * queue or a worker can do anything, so one that hangs would stop the partitions on all nodes.
+ * Sends commands without a key to the master that has answered last when it was asked for the slots, or to any node if a
+ * replica has. They come before a queue or a worker can do anything, so one that hangs would stop the partitions on all
+ * nodes.
  *
  * @returns a function to call with each node that is asked for the slots
  */

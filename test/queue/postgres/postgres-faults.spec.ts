@@ -139,7 +139,6 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that the queue 
       'query_canceled',
       /takes no more jobs \(it ended a statement.*57014\)/,
     ],
-    ['its files are repaired', 'data_corrupted', /takes no more jobs \(its files are damaged.*XX001\)/],
   ])('records deliveries once %s, so that nothing is delivered twice', async (_, condition, line) => {
     let answer: (status: number) => void = () => undefined;
     const answered = new Promise<number>((resolve) => (answer = resolve));
