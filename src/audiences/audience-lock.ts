@@ -24,8 +24,8 @@ export interface LockTerms {
 }
 
 /**
- * A lock in the store that this process holds, and renews until it is released. Does not keep the process alive: whoever
- * works under the lock does that until the application has closed.
+ * A lock in the store that this process holds, and renews until it is released. Does not keep the process alive:
+ * whoever works under the lock does that until the application has closed.
  */
 export class AudienceLock implements AudienceHold {
   private readonly timer: NodeJS.Timeout;

@@ -44,7 +44,11 @@ export class EndpointLog implements EndpointObserver {
     this.lines = new EndpointLines(logger, configured);
   }
 
-  /** Limits the lines about destinations of each tenant. @param tenantOf returns the tenant of a destination, if known */
+  /**
+   * Limits the lines about destinations of each tenant.
+   *
+   * @param tenantOf returns the tenant of a destination, if known
+   */
   limitTenants(tenantOf: (destination: string) => string | undefined): void {
     this.lines.tenantOf = tenantOf;
   }

@@ -1,6 +1,6 @@
 import { type HTTPRequest, InterceptResolutionAction, type Page } from 'puppeteer-core';
 
-/** Path that only the interception answers with this status. */
+/** Query that only the interception answers with this status. */
 const PROBE = '?is-intercepted';
 const INTERCEPTED = 204;
 

@@ -60,7 +60,7 @@ function ownIn(unanswered: Unanswered | undefined, latest: DestinationDetails): 
   const stored: Fields = { ...fieldsOf(textsOf(latest), latest), headers: latest.headers };
   const isStored = (name: string): boolean =>
     name in fields && isSame(name === 'headers' ? headerNames(fields.headers) : fields[name], stored[name]);
-  // The values of headers are not known: only the next version, with all that was sent, is surely the own one.
+  // The values of headers are not known: the next version, with all that was sent, is taken for the own one.
   const isNext = latest.version === version + 1 && Object.keys(fields).every(isStored);
   return (name) => (name === 'headers' ? isNext && 'headers' in fields : isStored(name));
 }

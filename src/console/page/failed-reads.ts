@@ -44,8 +44,9 @@ export async function readLatest(
     const limit = Math.min(count - found.length + again, MAX_ANSWER);
     const { messages } = await api.failed(id, { ...filter, start, limit }, signal);
     const place = placeOf(messages, found);
-    if (place === undefined && start > 0 && requests < MAX_REQUESTS) {
+    if (place === undefined && start > 0) {
       // Messages are gone, and those that moved up to earlier pages may not have been read.
+      if (requests >= MAX_REQUESTS) return { messages: found.slice(0, count), isAll: false };
       start = Math.max(start - MAX_ANSWER, 0);
       found = start === 0 ? [] : found;
       continue;
