@@ -120,9 +120,8 @@ export class QueueHealth {
   }
 
   /**
-   * Handles an error that BullMQ or a driver reports. A lost connection is known already, from the client that lost it.
-   * A refusal to store is an outage. What only follows from an outage or a lost answer is not logged. Any other error is
-   * logged once a minute, whichever job it is about. Returns whether a line about the error was written.
+   * Handles an error that BullMQ or a driver reports. A refusal to store is an outage. What is known, or follows from
+   * an outage or a lost answer, is not logged; any other error is, once a minute. Returns whether a line was written.
    */
   report(error: Error): boolean {
     const failure = failureOf(error);
@@ -168,11 +167,12 @@ export class QueueHealth {
   }
 
   /**
-   * Notes that the server stored a probe. A probe is smaller than a job, and fits on a disk that is almost full. If
-   * jobs were refused again right after a probe, the outage ends when they are stored, or when nothing was refused
-   * for a while.
+   * Notes that the server stored a probe. A probe is smaller than a job, and fits on a disk that is almost full. If jobs
+   * were refused again right after a probe, the outage ends when they are stored, or when nothing was refused for a
+   * while. A probe that was sent before the outage began proves nothing.
    */
-  probed(): void {
+  probed(askedAt = Infinity): void {
+    if (this.outage !== undefined && askedAt < this.outage.since) return;
     if (this.isProbeMisleading && this.now() - this.refusedAt < quietAfter(this.outage)) return;
     if (this.outage !== undefined && hidesFromProbes(this.outage)) this.probedAt = this.now();
     this.stored();

@@ -19,10 +19,11 @@ export function probeWrites(
   const timer = setInterval(() => {
     if (isAsking || !isDue()) return;
     isAsking = true;
+    const askedAt = performance.now();
     write()
       .then(
         () => {
-          health.probed();
+          health.probed(askedAt);
         },
         () => undefined,
       )

@@ -211,6 +211,16 @@ describe('an outage of the queue', () => {
     ]);
   });
 
+  it('lasts if a probe is stored that was sent before it began', () => {
+    const askedAt = performance.now();
+    jest.advanceTimersByTime(1);
+    health.failed(DISK_FULL, 'INSERT', performance.now());
+    health.probed(askedAt);
+    expect(health.isRefusing).toBe(true);
+    health.probed(performance.now());
+    expect(health.isRefusing).toBe(false);
+  });
+
   it('lasts while jobs cannot be taken from a damaged page, even if a probe is stored on another one', () => {
     const damaged = explainDamage(Object.assign(new Error('invalid page'), { code: 'XX001' }), TAKE);
     for (let second = 0; second < 30; second++) {
