@@ -178,10 +178,10 @@ export class QueueHealth {
     this.stored();
   }
 
-  /** Notes that the server stored something. */
-  stored(): void {
+  /** Notes that the server stored something. @param askedAt when it was asked: before the outage, this proves nothing */
+  stored(askedAt = Infinity): void {
     this.wasReached = true;
-    if (this.outage !== undefined) this.end(this.outage);
+    if (this.outage !== undefined && askedAt >= this.outage.since) this.end(this.outage);
   }
 
   /** Writes nothing after this. */

@@ -161,15 +161,17 @@ export class ReconnectingPool extends EventEmitter implements PgPool {
   }
 
   private async probe(first: Promise<unknown>): Promise<void> {
+    let askedAt = performance.now();
     let error = await first;
     for (let delay = FIRST_PROBE_DELAY; error !== undefined; delay = Math.min(delay * 2, MAX_PROBE_DELAY)) {
       // The pool was ended before the server was reachable. Waiting queries keep waiting, as on a dead
       // connection.
       if (this.ended) return new Promise(() => undefined);
       await this.pause(delay);
+      askedAt = performance.now();
       error = await this.attempt();
     }
-    this.health.stored();
+    this.health.stored(askedAt);
   }
 
   /** Resolves to the error if the server could not be reached or prepared. */
