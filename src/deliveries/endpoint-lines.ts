@@ -1,5 +1,6 @@
 import { type Clock, SYSTEM_CLOCK } from '../shared/clock.js';
 import { countOf } from '../shared/count-of.js';
+import { quoted } from '../shared/quoted.js';
 import type { EndpointName } from '../webhooks/endpoint-state.js';
 import { LaterLines } from './later-lines.js';
 
@@ -114,7 +115,7 @@ export class EndpointLines {
   private minuteOfTenant(tenant: string): Minute {
     // No id of a destination begins like this.
     return this.minuteOf(`\u0000${tenant}`, LINES_OF_TENANT, (leftOut) => {
-      const lines = `${countOf(leftOut, 'more line')} about URLs of destinations of the tenant "${tenant}" ${leftOut === 1 ? 'was' : 'were'} left out in the last minute`;
+      const lines = `${countOf(leftOut, 'more line')} about URLs of destinations of the tenant ${quoted(tenant)} ${leftOut === 1 ? 'was' : 'were'} left out in the last minute`;
       return `${lines}. \`endpoints$\`, the metrics and the console report each.`;
     });
   }
