@@ -12,10 +12,12 @@ const SLOW = 250;
 const MAX_AGE = 300_000;
 /** Maximum number of results that are looked up again at once, … */
 const MAX_RENEWING = 2;
+/** … beside this many whose look-ups are slow, … */
+const MAX_SLOWLY_RENEWING = 4;
 /** … and between two calls of `pass`. */
 const MAX_RENEWED = 100;
-/** Pause after a result that could not be looked up again, in milliseconds. */
-const RENEWAL_PAUSE = 5_000;
+/** How many of these a failed look-up counts for: the store may be away, and then answers none. */
+const FAILED_COUNTS_FOR = 20;
 
 /** The asker if it does not matter who asks. */
 const ANYBODY: readonly string[] = [''];
@@ -69,11 +71,10 @@ export class LookupCache<V extends object> {
   private dueBefore = -Infinity;
   /** Keys of results that are to be looked up again. */
   private readonly due = new Set<string>();
-  /** Number of results that are being looked up again. */
-  private renewing = 0;
+  /** Keys of results that are being looked up again. */
+  private readonly renewing = new Set<string>();
   /** Number of results that were looked up again since the last call of `pass`. */
   private renewals = 0;
-  private pausedUntil = -Infinity;
   private isClosed = false;
 
   constructor(
@@ -188,14 +189,19 @@ export class LookupCache<V extends object> {
 
   private renewDue(): void {
     for (const key of this.due) {
-      const isBusy = this.renewing >= MAX_RENEWING || this.renewals >= MAX_RENEWED;
-      if (isBusy || this.time < this.pausedUntil) return;
+      if (this.renewals >= MAX_RENEWED || this.isRenewingEnough) return;
       this.due.delete(key);
-      this.renewing++;
+      this.renewing.add(key);
       this.renewals++;
       // A caller's transaction does not concern the others.
       void this.context.run(() => this.renew(key));
     }
+  }
+
+  private get isRenewingEnough(): boolean {
+    let slow = 0;
+    for (const key of this.renewing) if (this.running.get(key)?.turn.isAside === true) slow++;
+    return this.renewing.size >= MAX_RENEWING + Math.min(slow, MAX_SLOWLY_RENEWING);
   }
 
   private async renew(key: string): Promise<void> {
@@ -203,9 +209,9 @@ export class LookupCache<V extends object> {
       await this.load(key, RENEWAL);
     } catch {
       // The old result stays in use. Callers who wait for other results report an outage.
-      this.pausedUntil = this.time + RENEWAL_PAUSE;
+      this.renewals += FAILED_COUNTS_FOR - 1;
     }
-    this.renewing--;
+    this.renewing.delete(key);
     this.renewDue();
   }
 

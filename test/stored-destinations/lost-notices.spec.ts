@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { DestinationRecord } from '../../src/options/destination-store.js';
 import { DestinationDirectory } from '../../src/stored-destinations/destination-directory.js';
+import { TimedStore } from '../../src/stored-destinations/timed-store.js';
 import { FakeClock } from '../support/fake-clock.js';
 import { FarStore } from './far-store.js';
 
@@ -37,11 +38,11 @@ describe('a directory of destinations that is not told of a change', () => {
   }
 
   /** Lets time pass in which destinations are in use. */
-  async function use(milliseconds: number, tenants = ['acme']): Promise<void> {
+  async function use(milliseconds: number, tenants = ['acme'], ids = ['a']): Promise<void> {
     for (let passed = 0; passed < milliseconds; passed += SECOND) {
       await clock.pass(SECOND);
       if (directory.isFresh) for (const tenant of tenants) directory.remembered(tenant);
-      await directory.find('a');
+      for (const id of ids) await directory.find(id);
     }
   }
 
@@ -106,6 +107,22 @@ describe('a directory of destinations that is not told of a change', () => {
     }
     expect(most).toBeLessThan(250);
     expect(new Set(store.asked).size).toBeGreaterThan(1_000);
+  });
+
+  it.each(['fail', 'hang'])('finds a change of a tenant in time while forty others %s', async (fate) => {
+    directory.close();
+    const timed = new TimedStore(store, clock);
+    directory = new DestinationDirectory({ store: timed, feed: store, clock, mayHang: true });
+    const tenants = [...Array.from({ length: 40 }, (_, n) => `tenant-${n}`), 'acme'];
+    for (const tenant of tenants) await directory.ofTenant(tenant);
+    const found = store.findByTenant.bind(store);
+    store.findByTenant = (tenant) => {
+      if (tenant === 'acme') return found(tenant);
+      return fate === 'fail' ? Promise.reject(new Error('away')) : new Promise(() => undefined);
+    };
+    await change();
+    await use(6 * MINUTE, tenants, []);
+    expect((await directory.ofTenant('acme')).map(({ urls }) => urls[0])).toEqual(['https://new.example']);
   });
 
   it('runs a look-up in the transaction of no caller', async () => {
