@@ -24,6 +24,9 @@ import { Replay, type SkippedDestinations } from './replay.js';
 /** A replay includes the messages of another application only if its filter names this error. */
 const OTHER_APPLICATION = 'OTHER_APPLICATION' satisfies OtherApplicationError['code'];
 
+/** Selects the messages that were kept because their destination was disabled. */
+const KEPT: FailedFilter = { error: 'DESTINATION_DISABLED' };
+
 /** States of jobs that have not ended. A message of such a job may have failed for good before the rest. */
 const UNENDED = ['delayed', 'waiting', 'active'] as const satisfies BatchState[];
 
@@ -109,22 +112,46 @@ export class FailedMessages {
   }
 
   /**
+   * Returns the destinations for which messages are kept because they were disabled.
+   *
+   * @param among the only destinations that matter. Others may be returned as well. @default all
+   */
+  async keptFor(among?: ReadonlySet<string>): Promise<ReadonlySet<string>> {
+    const matches = matcherOf(KEPT);
+    const found = new Set<string>();
+    for await (const [job] of this.store.jobs({ states: ['failed'], destinations: among })) {
+      for (const one of failedMessages(job, 'failed')) if (matches(one)) found.add(one.destination);
+    }
+    return found;
+  }
+
+  /**
    * Delivers messages again that were kept because their destination was disabled.
    *
-   * @param isMeant called for each destination of such messages; resolves to whether its messages are delivered again
-   * @param destinations the only destinations that `isMeant` may accept. @default unknown
+   * @param isMeant called for each batch of such messages; returns whether the batch is delivered again
+   * @param destinations the only destinations that `isMeant` may accept
    * @param signal ends the replay, which then rejects with the signal's reason
    */
   async replayKept(
-    isMeant: (destination: string) => Promise<boolean>,
-    destinations?: ReadonlySet<string>,
-    signal?: AbortSignal,
+    isMeant: (destination: string) => boolean,
+    destinations: ReadonlySet<string>,
+    signal: AbortSignal,
   ): Promise<SkippedDestinations> {
-    const replay = this.replayOf({ error: 'DESTINATION_DISABLED' }, ({ destination }) =>
-      isMeant(destination),
-    );
+    const replay = this.replayOf(KEPT, ({ destination }) => isMeant(destination));
     await this.run(replay, destinations, signal);
     return replay.skipped;
+  }
+
+  /** Whether a replay delivers messages to a destination now. Rejects if the destination cannot be looked up. */
+  async isDeliverable(destination: string): Promise<boolean> {
+    try {
+      const found = await this.destinations.find(destination);
+      // A worker would keep messages of a disabled destination again, but without the answers of their URLs.
+      return found !== undefined && found.isDisabled !== true;
+    } catch (error) {
+      if (error instanceof InvalidDestinationError || error instanceof DestinationKeyError) return false;
+      throw error;
+    }
   }
 
   /** Returns how many of the matching messages are not tried any more, including those that `replay` leaves alone. */
@@ -140,13 +167,10 @@ export class FailedMessages {
   }
 
   /** @param isMeant whether a batch with matching messages is replayed; called before any other check */
-  private replayOf(
-    filter: FailedFilter,
-    isMeant: (batch: QueuedBatch) => boolean | Promise<boolean>,
-  ): Replay {
+  private replayOf(filter: FailedFilter, isMeant: (batch: QueuedBatch) => boolean): Replay {
     return new Replay(
       matcherOf(filter),
-      async (batch) => (await isMeant(batch)) && (await this.isDeliverable(batch.destination)),
+      async (batch) => isMeant(batch) && (await this.isDeliverable(batch.destination)),
     );
   }
 
@@ -198,17 +222,6 @@ export class FailedMessages {
       replayed += count;
     }
     return replayed;
-  }
-
-  private async isDeliverable(destination: string): Promise<boolean> {
-    try {
-      const found = await this.destinations.find(destination);
-      // A worker would keep messages of a disabled destination again, but without the answers of their URLs.
-      return found !== undefined && found.isDisabled !== true;
-    } catch (error) {
-      if (error instanceof InvalidDestinationError || error instanceof DestinationKeyError) return false;
-      throw error;
-    }
   }
 }
 

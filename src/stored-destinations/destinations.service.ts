@@ -212,8 +212,8 @@ export class DestinationsService {
    * given, any destinations with and without a tenant. The change is in force here at once, and in all other processes
    * within two seconds. While the queue's database is away, the notice is kept, and published when the database is
    * back; until then no process uses the destinations that it remembers. Messages that were kept for enabled
-   * destinations are delivered a few seconds later. All failed jobs are read for this, which takes a quarter of the
-   * time at most, however often this is called.
+   * destinations are delivered a few seconds later, and tenants take turns. All failed jobs are read to find these
+   * messages, which takes a quarter of the time at most, however often this is called.
    */
   async changed(tenant?: string): Promise<void> {
     const { notices, kept } = this.parts;

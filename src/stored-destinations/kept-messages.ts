@@ -1,27 +1,23 @@
-import type { DestinationRecord } from '../options/destination-store.js';
 import { type Clock, SYSTEM_CLOCK, type Timer } from '../shared/clock.js';
 import { within } from '../shared/within.js';
+import { FoundDestinations, type FoundDestinationsParts } from './found-destinations.js';
+import { type KeptFor, keyOf } from './kept-for.js';
+import { RunningWork } from './running-work.js';
 
 /** Delay of a late replay, in milliseconds: longer than any process may still take a destination for disabled. */
 const LATE_REPLAY = 3_000;
 /** Longest pause before a destination that could not be looked up is tried again, in milliseconds. */
 const LONGEST_RETRY = 300_000;
-/** Pause after a late replay, as a multiple of the time that the replay took. */
+/** Pause after a search, as a multiple of the time that the search took. */
 const REST = 3;
-/** Most names in a line of the log. */
-const MAX_NAMES = 5;
 
-/** One destination, or all of a tenant. A tenant of `undefined`: all destinations, with and without a tenant. */
-export type KeptFor = { id: string } | { tenant: string | undefined };
-
-export interface KeptMessagesParts {
-  /** Delivers everything that is kept for a destination of this tenant. Tenants take turns. */
-  replay: (id: string, tenant: string | undefined) => Promise<unknown>;
-  /** The same for many destinations, if they are enabled. Resolves to the ids of those that could not be looked up. */
-  replayAll: (destinations: readonly KeptFor[]) => Promise<readonly string[]>;
+export interface KeptMessagesParts extends Pick<FoundDestinationsParts, 'find' | 'replay'> {
+  /** Returns the ids of all destinations for which messages are kept: of these destinations, and maybe of others. */
+  search: (among: readonly KeptFor[]) => Promise<ReadonlySet<string>>;
+  /** Called when no search was possible. */
   onFailed: (destinations: readonly KeptFor[], error: unknown) => void;
-  /** Called once with destinations that could not be looked up. They are looked up again until this succeeds. */
-  onSkipped: (destinations: readonly KeptFor[]) => void;
+  /** Called once with destinations that could not be looked up or delivered to. They are tried until this succeeds. */
+  onSkipped: (destinations: readonly KeptFor[], error: unknown) => void;
   /** Called at the end with the destinations whose messages were not delivered, or not looked for again. */
   onLost: (destinations: readonly KeptFor[]) => void;
   /** @default the system's */
@@ -31,7 +27,7 @@ export interface KeptMessagesParts {
 interface LateReplay {
   readonly destinations: KeptFor;
   readonly due: number;
-  /** Number of look-ups that failed; `undefined` if the destinations have just been changed. */
+  /** Number of attempts that failed; `undefined` if the destinations have just been changed. */
   readonly failures?: number;
   /** When another replay is due, after a change since this one was requested. */
   next?: number;
@@ -39,25 +35,26 @@ interface LateReplay {
 
 /**
  * Delivers the messages that were kept for destinations while they were disabled. A worker that has not heard yet that
- * a destination is enabled still keeps the messages that it has in hand. So kept messages are looked for again a little
- * later, for all destinations at once, since each replay reads all failed jobs.
+ * a destination is enabled still keeps the messages that it has in hand. So kept messages are searched for again a
+ * little later, for all destinations at once, since each search reads all failed jobs. No search waits until the
+ * messages that another one has found are delivered: a tenant may have very many.
  */
 export class KeptMessages {
   private readonly clock: Clock;
-  /** First replays that are running: one for each call of `deliver`. */
-  private readonly first = new Map<KeptFor, Promise<unknown>>();
+  /** Look-ups and deliveries that are under way. */
+  private readonly running = new RunningWork<KeptFor>();
   private readonly late = new Map<string, LateReplay>();
-  /** Destinations that could not be looked up when the end came. */
+  /** Destinations whose next attempt was not due yet, or that failed again, when the end came. */
   private readonly notFound: KeptFor[] = [];
   private work: Promise<void> | undefined;
   private timer: Timer | undefined;
-  /** Time on the clock until which no late replay begins. */
+  /** Time on the clock until which no search begins. */
   private restUntil = -Infinity;
-  /** Time on the clock until which `run` pauses. */
+  /** Time on the clock until which `searchWhenDue` pauses. */
   private pausedUntil = -Infinity;
   private endPause: () => void = () => undefined;
   private isFinishing = false;
-  private isClosed = false;
+  private readonly closing = new AbortController();
 
   constructor(private readonly parts: KeptMessagesParts) {
     this.clock = parts.clock ?? SYSTEM_CLOCK;
@@ -70,12 +67,9 @@ export class KeptMessages {
       this.parts.onLost([destination]);
       return;
     }
-    const replay = this.parts.replay(id, tenant);
-    this.first.set(destination, replay);
     try {
-      await replay;
+      await this.running.track([destination], this.parts.replay(id, tenant));
     } finally {
-      this.first.delete(destination);
       this.deliverLate(destination);
     }
   }
@@ -86,18 +80,14 @@ export class KeptMessages {
     const due = this.clock.now() + LATE_REPLAY;
     const known = this.late.get(key);
     // After a change, the replay is due earlier than the retry of a failed look-up.
-    if (known === undefined || known.due > due) this.late.set(key, { destinations, due });
+    if (known === undefined || known.due > due) this.schedule({ destinations, due });
     else known.next = due;
-    if (due < this.pausedUntil) this.wake();
-    this.work ??= this.run().finally(() => {
-      this.work = undefined;
-    });
   }
 
   /** Resolves when nothing is left to be delivered, now or later, or after this many milliseconds. */
   async finish(patience: number): Promise<void> {
     this.isFinishing = true;
-    // Retries of failed look-ups that are not due yet are given up: their store has not answered for long.
+    // Attempts that are not due yet are given up if others have failed: their store has not answered for long.
     const now = this.clock.now();
     for (const [key, { destinations, failures, due }] of this.late) {
       if (failures === undefined || due <= now) continue;
@@ -109,10 +99,10 @@ export class KeptMessages {
   }
 
   close(): void {
-    this.isClosed = true;
+    this.closing.abort();
     this.timer?.cancel();
     const left = [
-      ...this.first.keys(),
+      ...this.running.subjects,
       ...Array.from(this.late.values(), ({ destinations }) => destinations),
       ...this.notFound,
     ];
@@ -120,12 +110,22 @@ export class KeptMessages {
     if (lost.size > 0) this.parts.onLost([...lost.values()]);
   }
 
-  private async end(): Promise<void> {
-    while (this.first.size > 0 || this.work !== undefined)
-      await Promise.allSettled([...this.first.values(), this.work]);
+  private get isClosed(): boolean {
+    return this.closing.signal.aborted;
   }
 
-  private async run(): Promise<void> {
+  private async end(): Promise<void> {
+    while (this.running.size > 0 || this.work !== undefined)
+      await Promise.allSettled([this.running.end(), this.work]);
+  }
+
+  private schedule(late: LateReplay): void {
+    this.late.set(keyOf(late.destinations), late);
+    if (late.due < this.pausedUntil) this.wake();
+    if (!this.isClosed) this.work ??= this.searchWhenDue();
+  }
+
+  private async searchWhenDue(): Promise<void> {
     while (this.late.size > 0 && !this.isClosed) {
       let due = Infinity;
       for (const late of this.late.values()) due = Math.min(due, late.due);
@@ -135,42 +135,70 @@ export class KeptMessages {
         await this.pause(begin - begun);
         continue;
       }
-      await this.replayDue(begun);
+      await this.searchForDue(begun);
       this.restUntil = this.clock.now() + REST * (this.clock.now() - begun);
     }
+    // At once: an attempt that has just failed is scheduled in the same turn.
+    this.work = undefined;
   }
 
-  private async replayDue(now: number): Promise<void> {
+  private async searchForDue(now: number): Promise<void> {
     const due = [...this.late].filter(([, late]) => late.due <= now);
-    const all = due.map(([, { destinations }]) => destinations);
-    let skipped: readonly string[] = [];
+    const among = due.map(([, { destinations }]) => destinations);
+    let found: ReadonlySet<string> = new Set();
     try {
-      skipped = await this.parts.replayAll(all);
+      found = await this.parts.search(among);
     } catch (error) {
-      if (!this.isClosed) this.parts.onFailed(all, error);
+      if (!this.isClosed) this.parts.onFailed(among, error);
     }
     for (const [key, { destinations, next }] of due) {
       this.late.delete(key);
       if (next !== undefined) this.late.set(key, { destinations, due: next });
     }
-    if (!this.isClosed) this.lookAgain(skipped, new Map(due));
+    if (found.size > 0) void this.running.track([], this.replayFound(found, among, new Map(due)));
   }
 
-  /** Schedules another try for skipped destinations. @param before the replays that skipped them */
-  private lookAgain(skipped: readonly string[], before: ReadonlyMap<string, LateReplay>): void {
-    const told: KeptFor[] = [];
-    for (const id of skipped) {
-      const destinations = { id };
-      const key = keyOf(destinations);
-      const failures = (before.get(key)?.failures ?? 0) + 1;
-      if (failures === 1) told.push(destinations);
-      if (this.isFinishing) this.notFound.push(destinations);
-      else if (!this.late.has(key)) {
-        const due = this.clock.now() + Math.min(LATE_REPLAY * 2 ** failures, LONGEST_RETRY);
-        this.late.set(key, { destinations, due, failures });
-      }
+  /** @param before the late replays that the search was for */
+  private async replayFound(
+    ids: ReadonlySet<string>,
+    among: readonly KeptFor[],
+    before: ReadonlyMap<string, LateReplay>,
+  ): Promise<void> {
+    const untold = new Map<KeptFor, unknown>();
+    const { find, replay } = this.parts;
+    const found = new FoundDestinations({
+      find,
+      replay,
+      among,
+      clock: this.clock,
+      running: this.running,
+      closing: this.closing.signal,
+      onFailed: (id, error) => {
+        const destination = { id };
+        const failures = (before.get(keyOf(destination))?.failures ?? 0) + 1;
+        this.tryAgain(destination, failures);
+        if (failures === 1) untold.set(destination, error);
+      },
+    });
+    await found.lookUp(ids);
+    this.tell(untold);
+    untold.clear();
+    await found.delivered();
+    this.tell(untold);
+  }
+
+  private tryAgain(destinations: KeptFor, failures: number): void {
+    if (this.isFinishing) this.notFound.push(destinations);
+    else if (!this.late.has(keyOf(destinations))) {
+      const due = this.clock.now() + Math.min(LATE_REPLAY * 2 ** failures, LONGEST_RETRY);
+      this.schedule({ destinations, due, failures });
     }
-    if (told.length > 0 && !this.isFinishing) this.parts.onSkipped(told);
+  }
+
+  private tell(failures: ReadonlyMap<KeptFor, unknown>): void {
+    const [error] = failures.values();
+    if (failures.size > 0 && !this.isFinishing && !this.isClosed)
+      this.parts.onSkipped([...failures.keys()], error);
   }
 
   private wake(): void {
@@ -185,32 +213,4 @@ export class KeptMessages {
       this.timer = this.clock.afterUnlessIdle(milliseconds, resolve);
     });
   }
-}
-
-function keyOf(destinations: KeptFor): string {
-  return JSON.stringify(destinations);
-}
-
-/** Names destinations in words, for the log. */
-export function namesOf(destinations: readonly KeptFor[]): string {
-  const names = destinations.slice(0, MAX_NAMES).map((one) => {
-    if ('id' in one) return `the destination "${one.id}"`;
-    return one.tenant === undefined ? 'all destinations' : `destinations of the tenant "${one.tenant}"`;
-  });
-  const more = destinations.length - names.length;
-  return [...names, ...(more > 0 ? [`${more} more`] : [])].join(', ');
-}
-
-/** Returns the ids of these destinations, or `undefined` if some are only given by their tenant. */
-export function idsOf(destinations: readonly KeptFor[]): ReadonlySet<string> | undefined {
-  const ids = new Set<string>();
-  for (const one of destinations) {
-    if (!('id' in one)) return undefined;
-    ids.add(one.id);
-  }
-  return ids;
-}
-
-export function isAmong({ id, tenant }: DestinationRecord, destinations: readonly KeptFor[]): boolean {
-  return destinations.some((one) => ('id' in one ? one.id === id : (one.tenant ?? tenant) === tenant));
 }

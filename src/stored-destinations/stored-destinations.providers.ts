@@ -25,7 +25,8 @@ import { DestinationsService } from './destinations.service.js';
 import { DESTINATION_DIRECTORY, DESTINATION_PARTS, LIVE_DESTINATIONS } from './stored-destinations.tokens.js';
 import type { DestinationEvent } from './destinations.types.js';
 import { HistoryRemoval } from './history-removal.js';
-import { idsOf, isAmong, type KeptFor, KeptMessages, namesOf } from './kept-messages.js';
+import { idsOf, isAmong, type KeptFor, namesOf } from './kept-for.js';
+import { KeptMessages } from './kept-messages.js';
 import type { LiveDestinations } from './live-destinations.js';
 import type { DestinationParts } from './open-destinations.js';
 import { SharedReplays } from './shared-replays.js';
@@ -77,25 +78,22 @@ function createKept(failed: FailedMessages, parts: Parts): KeptMessages {
         "`deliveries.replay({ error: 'DESTINATION_DISABLED' })`.",
     );
   };
-  const replays = new SharedReplays(({ ids, takes, signal }) =>
-    failed.replayKept((id) => Promise.resolve(takes(id)), ids, signal),
-  );
+  const replays = new SharedReplays(({ ids, takes, signal }) => failed.replayKept(takes, ids, signal));
   return new KeptMessages({
     replay: (id, tenant) => replays.of(id, tenant === undefined ? `destination ${id}` : `tenant ${tenant}`),
-    replayAll: async (destinations) => {
-      const skipped = await failed.replayKept(async (id) => {
-        const record = await parts?.directory.find(id);
-        return typeof record === 'object' && record.enabled !== false && isAmong(record, destinations);
-      }, idsOf(destinations));
-      return [...skipped.keys()];
+    search: (among) => failed.keptFor(idsOf(among)),
+    find: async (id, among) => {
+      const record = await parts?.directory.find(id);
+      const isMeant = typeof record === 'object' && record.enabled !== false && isAmong(record, among);
+      return isMeant && (await failed.isDeliverable(id)) ? record : undefined;
     },
     onFailed: (destinations, error) => {
       warn(destinations, `they could not be read (${thrownAt(error)})`);
     },
-    onSkipped: (destinations) => {
+    onSkipped: (destinations, error) => {
       logger().warn(
         `Messages that were kept for ${namesOf(destinations)} while disabled may still be kept, since a look-up ` +
-          'failed for a destination. It is looked up again until this succeeds.',
+          `failed for a destination, or the queue did (${thrownAt(error)}). This is tried again until it succeeds.`,
       );
     },
     onLost: (destinations) => {

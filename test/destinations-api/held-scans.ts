@@ -15,8 +15,7 @@ export class HeldScans {
 
   constructor(failed: FailedMessages) {
     Object.assign(failed, {
-      replay: ({ destination }: { destination?: string }) =>
-        this.hold((id) => Promise.resolve(id === destination)),
+      replay: ({ destination }: { destination?: string }) => this.hold((id) => id === destination),
       replayKept: async (isMeant: IsMeant) => {
         await this.hold(isMeant);
         return new Map();
@@ -34,12 +33,9 @@ export class HeldScans {
     this.events.emit('ended');
   }
 
-  /** Resolves to those of the destinations for which there was a scan. */
-  async meant(ids: readonly string[]): Promise<string[]> {
-    const found = await Promise.all(
-      ids.map(async (id) => (await Promise.all(this.all.map((isMeant) => isMeant(id)))).includes(true)),
-    );
-    return ids.filter((_, index) => found[index]);
+  /** Returns those of the destinations for which there was a scan. */
+  meant(ids: readonly string[]): string[] {
+    return ids.filter((id) => this.all.some((isMeant) => isMeant(id)));
   }
 
   private async hold(isMeant: IsMeant): Promise<number> {

@@ -8,10 +8,15 @@ import type { Receiver } from '../support/receiver.js';
 import { Stage } from '../support/stage.js';
 import { until } from '../support/until.js';
 
-/** A table of the application with a row that cannot be read by its id. */
+/** Ids of destinations whose look-ups hang, all of which would take longer than a test one after the other. */
+const HANGING = Array.from({ length: 8 }, (_, n) => `h${n + 1}`);
+/** More jobs than a tenant gets delivered while others wait. */
+const MANY = 650;
+
+/** A table of the application with rows that cannot be read by their ids. */
 class BrokenTable implements DestinationStore {
   readonly rows = new Map<string, DestinationRecord>();
-  broken: { id: string; fate: 'throws' | 'hangs' } | undefined;
+  broken: { ids: readonly string[]; fate: 'throws' | 'hangs' } | undefined;
   /** Whether all destinations are disabled between the call and the delivery. */
   isDisabledMeanwhile = false;
 
@@ -20,7 +25,7 @@ class BrokenTable implements DestinationStore {
   }
 
   async findById(id: string): Promise<DestinationRecord | undefined> {
-    if (id === this.broken?.id) {
+    if (this.broken?.ids.includes(id) === true) {
       if (this.broken.fate === 'throws') throw new Error('invalid byte sequence');
       await new Promise(() => undefined);
     }
@@ -70,7 +75,7 @@ describeAnyServer(
     it.each(['throws', 'hangs'] as const)(
       'are delivered to the other destination, once it is enabled, while that look-up %s',
       async (fate) => {
-        table.broken = { id: 'a1', fate };
+        table.broken = { ids: ['a1'], fate };
         set('b1', true);
         await app.context.get(DestinationsService).changed('B1');
         await receivers.b1.received(1);
@@ -80,7 +85,7 @@ describeAnyServer(
     );
 
     it('are delivered to the first destination, too, once it can be looked up again', async () => {
-      table.broken = { id: 'a1', fate: 'throws' };
+      table.broken = { ids: ['a1'], fate: 'throws' };
       await app.context.get(DestinationsService).changed('A1');
       await app.log.line(/kept for the destination "a1" while disabled may still be kept.* a look-up failed/);
       set('a1', true);
@@ -91,7 +96,7 @@ describeAnyServer(
 
     it('are all replayed except those of that destination, which the error names', async () => {
       const deliveries = app.context.get(DeliveriesService);
-      table.broken = { id: 'a1', fate: 'throws' };
+      table.broken = { ids: ['a1'], fate: 'throws' };
       set('b1', true);
       await expect(deliveries.replay({ error: 'DESTINATION_DISABLED' })).rejects.toMatchObject({
         code: 'REPLAY_INCOMPLETE',
@@ -107,3 +112,59 @@ describeAnyServer(
     });
   },
 );
+
+describeAnyServer('messages kept for a tenant, and after these very many for others', (backend) => {
+  const stage = new Stage();
+  let table: BrokenTable;
+  let tenant: Receiver;
+  let others: Receiver;
+  let app: AnalyticsApp;
+
+  beforeEach(async () => {
+    table = new BrokenTable();
+    table.isDisabledMeanwhile = true;
+    [tenant, others] = [await stage.receiver(), await stage.receiver()];
+    const destinations = { store: table, allowPrivateNetwork: true };
+    app = await stage.app({
+      connection: backend.connection,
+      destinations,
+      flushAt: 1,
+      shutdownTimeout: 1_000,
+    });
+    await keep('tenant', tenant, 1);
+  });
+
+  /** Adds a destination with kept messages, one a job. The failed jobs are read newest first. */
+  async function keep(id: string, receiver: Receiver, count: number): Promise<void> {
+    table.rows.set(id, { id, tenant: id, urls: [receiver.url()] });
+    for (let n = 0; n < count; n++) {
+      app.analytics.tenant(id).track({ userId: 'u1', event: id });
+      await app.analytics.flush();
+    }
+    const deliveries = app.context.get(DeliveriesService);
+    await until(async () =>
+      (await deliveries.countFailed({ destination: id })) === count ? true : undefined,
+    );
+  }
+
+  async function enableAll(): Promise<void> {
+    table.isDisabledMeanwhile = false;
+    await app.context.get(DestinationsService).changed();
+  }
+
+  it('are delivered after a share of the messages of another tenant, once all are enabled', async () => {
+    await keep('other', others, MANY);
+    await enableAll();
+    await tenant.received(1);
+    expect(others.requests.length).toBeLessThan(MANY - 50);
+    await others.received(MANY);
+  }, 30_000);
+
+  it('are delivered at once, however many look-ups of other tenants hang', async () => {
+    for (const id of HANGING) await keep(id, others, 1);
+    table.broken = { ids: HANGING, fate: 'hangs' };
+    await enableAll();
+    await tenant.received(1);
+    expect(others.requests).toEqual([]);
+  }, 20_000);
+});

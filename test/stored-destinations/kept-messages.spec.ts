@@ -1,7 +1,9 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { type KeptFor, KeptMessages } from '../../src/stored-destinations/kept-messages.js';
+import type { KeptFor } from '../../src/stored-destinations/kept-for.js';
+import { KeptMessages, type KeptMessagesParts } from '../../src/stored-destinations/kept-messages.js';
 import { FakeClock } from '../support/fake-clock.js';
 
+const NONE: ReadonlySet<string> = new Set();
 const silent = { onFailed: () => undefined, onSkipped: () => undefined, onLost: () => undefined };
 
 describe('the messages kept for disabled destinations', () => {
@@ -10,22 +12,32 @@ describe('the messages kept for disabled destinations', () => {
   let replays: (string | readonly KeptFor[])[];
   let lost: readonly KeptFor[];
   let failures: unknown[];
-  /** The ids of destinations that cannot be looked up, and the reports about them. */
+  /** The ids of destinations with kept messages that are enabled, and of those that cannot be looked up. */
+  let enabled: string[];
   let skipped: string[];
+  /** The reports about the latter. */
   let told: (readonly KeptFor[])[];
+  let find: KeptMessagesParts['find'];
+  /** What becomes of searches, and of replays. */
+  let searched: Promise<unknown>;
   let becomes: Promise<unknown>;
 
   beforeEach(() => {
     clock = new FakeClock();
-    [replays, lost, failures, skipped, told] = [[], [], [], [], []];
-    becomes = Promise.resolve();
-    const replay = (what: (typeof replays)[number]): Promise<unknown> => {
-      replays.push(what);
-      return becomes;
-    };
+    [replays, lost, failures, enabled, skipped, told] = [[], [], [], [], [], []];
+    searched = becomes = Promise.resolve();
+    find = (id) => (skipped.includes(id) ? Promise.reject(new Error('no answer')) : Promise.resolve({}));
     kept = new KeptMessages({
-      replay,
-      replayAll: (destinations) => replay(destinations).then(() => skipped),
+      replay: (id) => {
+        replays.push(id);
+        return becomes;
+      },
+      search: async (among) => {
+        replays.push(among);
+        await searched;
+        return new Set([...enabled, ...skipped]);
+      },
+      find: (id, among) => find(id, among),
       onFailed: (_, error) => failures.push(error),
       onSkipped: (destinations) => told.push(destinations),
       onLost: (destinations) => (lost = destinations),
@@ -65,7 +77,8 @@ describe('the messages kept for disabled destinations', () => {
         });
       });
     };
-    kept = new KeptMessages({ ...silent, replay: scan, replayAll: () => scan().then(() => []), clock });
+    const search = (): Promise<ReadonlySet<string>> => scan().then(() => NONE);
+    kept = new KeptMessages({ ...silent, replay: scan, search, find: () => Promise.resolve({}), clock });
     for (let n = 0; n < 1_000; n++) {
       kept.deliverLate({ tenant: `tenant-${n}` });
       await clock.pass(100);
@@ -76,6 +89,46 @@ describe('the messages kept for disabled destinations', () => {
     void kept.finish(60_000).then(() => (isOver = true));
     await clock.pass(5_000);
     expect(isOver).toBe(true);
+  });
+
+  it('of a destination with very many are delivered while others are looked for and delivered', async () => {
+    becomes = new Promise(() => undefined);
+    enabled = ['big'];
+    kept.deliverLate({ tenant: 'acme' });
+    await clock.pass(3_000);
+    becomes = Promise.resolve();
+    enabled = ['small'];
+    kept.deliverLate({ tenant: 'other' });
+    await clock.pass(3_000);
+    expect(replays).toEqual([[{ tenant: 'acme' }], 'big', [{ tenant: 'other' }], 'small']);
+    await kept.finish(0);
+    kept.close();
+    expect(lost).toEqual([{ id: 'big' }]);
+  });
+
+  it('are delivered together once their destinations are looked up, but a second after the first at the latest', async () => {
+    const answers: (() => void)[] = [];
+    find = (id) =>
+      new Promise((resolve) => {
+        if (id !== 'hangs')
+          answers.push(() => {
+            resolve({});
+          });
+      });
+    enabled = ['hangs', 'quick', 'slow'];
+    kept.deliverLate({ tenant: undefined });
+    await clock.pass(3_000);
+    const [answerQuick, answerSlow] = answers;
+    answerQuick?.();
+    await clock.pass(999);
+    expect(replays).toHaveLength(1);
+    await clock.pass(1);
+    expect(replays.slice(1)).toEqual(['quick']);
+    answerSlow?.();
+    await clock.pass(0);
+    expect(replays.slice(1)).toEqual(['quick', 'slow']);
+    kept.close();
+    expect(lost).toEqual([{ tenant: undefined }]);
   });
 
   it('are looked for before the end, which waits for them', async () => {
@@ -147,10 +200,10 @@ describe('the messages kept for disabled destinations', () => {
 
   it('are reported if they cannot be read, and are looked for after the next change', async () => {
     kept.deliverLate({ tenant: 'acme' });
-    becomes = Promise.reject(new Error('away'));
+    searched = Promise.reject(new Error('away'));
     await clock.pass(3_000);
     expect(failures).toEqual([new Error('away')]);
-    becomes = Promise.resolve();
+    searched = Promise.resolve();
     kept.deliverLate({ tenant: 'acme' });
     await clock.pass(3_000);
     expect(replays).toHaveLength(2);
