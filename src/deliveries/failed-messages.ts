@@ -128,16 +128,16 @@ export class FailedMessages {
   /**
    * Delivers messages again that were kept because their destination was disabled.
    *
-   * @param isMeant called for each batch of such messages; returns whether the batch is delivered again
+   * @param isMeant called for each batch of such messages, with their number; returns whether it is delivered again
    * @param destinations the only destinations that `isMeant` may accept
    * @param signal ends the replay, which then rejects with the signal's reason
    */
   async replayKept(
-    isMeant: (destination: string) => boolean,
+    isMeant: (destination: string, messages: number) => boolean,
     destinations: ReadonlySet<string>,
     signal: AbortSignal,
   ): Promise<SkippedDestinations> {
-    const replay = this.replayOf(KEPT, ({ destination }) => isMeant(destination));
+    const replay = this.replayOf(KEPT, ({ destination, messages }) => isMeant(destination, messages.length));
     await this.run(replay, destinations, signal);
     return replay.skipped;
   }

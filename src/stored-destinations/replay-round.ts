@@ -1,7 +1,9 @@
 import type { SkippedDestinations } from '../deliveries/replay.js';
 
-/** Number of batches after which an owner lets others go first. */
-export const SHARE = 500;
+/** What a batch costs apart from its messages, each of which costs 1. There may be one or hundreds. */
+const COST_OF_BATCH = 4;
+/** Cost after which an owner lets others go first: that of 500 batches with one message. */
+export const SHARE = 500 * (COST_OF_BATCH + 1);
 
 /** A search of all failed jobs for the messages that were kept for some destinations. */
 export class ReplayRound {
@@ -12,7 +14,7 @@ export class ReplayRound {
   /** Resolves to the destinations that could not be looked up. */
   readonly done: Promise<SkippedDestinations>;
   private readonly owners = new Map<string, string>();
-  /** Number of batches that are left of each owner's share. */
+  /** What is left of each owner's share. It may be less than a batch costs, or nothing. */
   private readonly shares = new Map<string, number>();
   private readonly end = new AbortController();
 
@@ -32,7 +34,7 @@ export class ReplayRound {
     return this.end.signal;
   }
 
-  /** @param share number of batches after which the owner lets others go first */
+  /** @param share cost after which the owner lets others go first */
   add(id: string, owner: string, share: number): void {
     this.ids.add(id);
     this.owners.set(id, owner);
@@ -43,12 +45,16 @@ export class ReplayRound {
     return this.shares.has(owner);
   }
 
-  /** Whether a batch that was kept for a destination is delivered in this round. Called for each batch. */
-  takes(id: string): boolean {
+  /**
+   * Whether a batch that was kept for a destination is delivered in this round. Called for each batch.
+   *
+   * @param messages number of messages in the batch
+   */
+  takes(id: string, messages: number): boolean {
     const owner = this.owners.get(id);
     if (owner === undefined || this.left.has(owner)) return false;
     const share = this.shares.get(owner) ?? 0;
-    this.shares.set(owner, share - 1);
+    this.shares.set(owner, share - COST_OF_BATCH - messages);
     if (share > 0 || (this.shares.size === 1 && !this.isAwaited())) return true;
     this.left.add(owner);
     if (this.left.size === this.shares.size) this.end.abort();

@@ -4,7 +4,7 @@ import { ReplayRound, SHARE } from './replay-round.js';
 
 /** How long a round makes the next one wait, in milliseconds: a round with a million messages takes many minutes. */
 const LONGEST_WAIT = 5_000;
-/** Largest share of a round, in batches. A share doubles with each round, since each round begins at the first job. */
+/** Largest share of a round. A share doubles with each round, since each round begins at the first job. */
 const LARGEST_SHARE = 16 * SHARE;
 /** Maximum number of rounds at once. */
 const MOST = 3;
@@ -12,7 +12,7 @@ const MOST = 3;
 const NONE: SkippedDestinations = new Map();
 
 /** What a round delivers. */
-export type ReplaySelection = Pick<ReplayRound, 'ids' | 'signal'> & { takes: (id: string) => boolean };
+export type ReplaySelection = Pick<ReplayRound, 'ids' | 'signal'> & { takes: ReplayRound['takes'] };
 
 /**
  * Delivers the messages that were kept for enabled destinations. Each round reads all failed jobs, so it waits for the
@@ -76,7 +76,7 @@ export class SharedReplays {
 
   private async run(round: ReplayRound): Promise<SkippedDestinations> {
     const { ids, signal } = round;
-    const replay = this.replay({ ids, signal, takes: (id) => round.takes(id) });
+    const replay = this.replay({ ids, signal, takes: (id, messages) => round.takes(id, messages) });
     const end = replay.catch(() => undefined);
     this.running.set(round, end);
     await end;

@@ -35,7 +35,7 @@ export class HeldScans {
 
   /** Returns those of the destinations for which there was a scan. */
   meant(ids: readonly string[]): string[] {
-    return ids.filter((id) => this.all.some((isMeant) => isMeant(id)));
+    return ids.filter((id) => this.all.some((isMeant) => isMeant(id, 1)));
   }
 
   private async hold(isMeant: IsMeant): Promise<number> {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { type ReplaySelection, SharedReplays } from '../../src/stored-destinations/shared-replays.js';
 
-/** More batches than an owner gets while others wait. */
+/** More batches of one message than an owner gets while others wait. */
 const MANY = 10_000;
 
 describe('replays of messages kept for destinations', () => {
@@ -34,9 +34,9 @@ describe('replays of messages kept for destinations', () => {
   });
 
   /** Delivers batches of a destination in a round. Returns how many the round takes. */
-  function take(round: number, id: string, batches: number): number {
+  function take(round: number, id: string, batches: number, messages = 1): number {
     let taken = 0;
-    for (let n = 0; n < batches; n++) if (selections[round]?.takes(id) === true) taken++;
+    for (let n = 0; n < batches; n++) if (selections[round]?.takes(id, messages) === true) taken++;
     return taken;
   }
 
@@ -119,6 +119,14 @@ describe('replays of messages kept for destinations', () => {
     ends[1]?.();
     await jest.advanceTimersByTimeAsync(0);
     expect(isDone).toBe(true);
+  });
+
+  it('deliver a share that takes about as long if the messages are in large batches', async () => {
+    void replays.of('big', 'acme');
+    void replays.of('also big', 'globex');
+    await jest.advanceTimersByTimeAsync(0);
+    const messages = take(0, 'big', MANY);
+    expect(take(0, 'also big', MANY, 200) * 200).toBeLessThan(6 * messages);
   });
 
   it('of very many messages end early and go on later, if a tenant waits while three are running', async () => {
