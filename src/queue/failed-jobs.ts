@@ -1,5 +1,6 @@
 import { DEFAULT_SCHEMA, quoteSchemaName } from 'bullmq';
 import { failedRetentionOf } from './batch-job.js';
+import type { JobPlace } from './job-ids.js';
 import type { BatchJobQueue, QueueStorage } from './queue-backend.js';
 import { RedisScript } from './redis/redis-script.js';
 
@@ -20,6 +21,7 @@ export interface FailedJob {
 export interface SizedJob extends FailedJob {
   /** How many messages it has. */
   messages: number;
+  place: JobPlace;
 }
 
 /** Where a page of failed jobs begins, and where it ends. */
@@ -101,7 +103,7 @@ const SELECT_FAILED = `SELECT 1 FROM ${TABLE} WHERE queue = $1 AND state = 'fail
 
 /** $1 queue, $2 ids, whose order is kept */
 const SELECT_SIZED = `
-  SELECT ${COLUMNS}, jsonb_path_query_array(data, '$.batches[*].messages.size()')::text AS sizes
+  SELECT ${COLUMNS}, seq::text AS seq, jsonb_path_query_array(data, '$.batches[*].messages.size()')::text AS sizes
   FROM ${TABLE} WHERE queue = $1 AND state = 'failed' AND id = ANY ($2::text[])
   ORDER BY array_position($2::text[], id)`;
 
@@ -121,6 +123,7 @@ interface Row {
 }
 
 interface SizedRow extends Row {
+  seq: string;
   sizes: string;
 }
 
@@ -152,10 +155,14 @@ export class FailedJobs {
     if (storage.kind === 'redis') {
       const args = [queue.toKey(''), ...ids];
       const jobs = await READ_SIZED.run(storage.client, [queue.toKey('failed')], args);
-      return listOf(jobs).map((job) => ({ ...redisJob(job), messages: Number(listOf(job)[5]) }));
+      return listOf(jobs).map(redisSizedJob);
     }
     const { rows } = await storage.pool.query<SizedRow>(SELECT_SIZED, [queue.name, ids]);
-    return rows.map((row) => ({ ...postgresJob(row), messages: sumOf(parsed(row.sizes)) }));
+    return rows.map((row) => ({
+      ...postgresJob(row),
+      messages: sumOf(parsed(row.sizes)),
+      place: [row.time, row.seq],
+    }));
   }
 
   /** Whether a job is still there and has failed. */
@@ -192,6 +199,11 @@ function redisJob(job: unknown): FailedJob {
     marks: textsIn(textsIn(marks).flatMap((list) => listOf(parsed(`[${list}]`)))),
     retention: retentionIn(String(opts)),
   };
+}
+
+function redisSizedJob(job: unknown): SizedJob {
+  const [id, time, , , , messages] = listOf(job);
+  return { ...redisJob(job), messages: Number(messages), place: [String(time), String(id)] };
 }
 
 /** Returns the retention in a job's options, which anyone with access to the queue may have written. */

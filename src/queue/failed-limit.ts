@@ -1,33 +1,22 @@
 import type { BeforeApplicationShutdown } from '@nestjs/common';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { types } from 'node:util';
-import type { ApplicationMarks } from './application-marks.js';
-import { FailedJobs, type SizedJob } from './failed-jobs.js';
-import { JobIds } from './job-ids.js';
-import { JobRemoval } from './job-removal.js';
-import type { BatchJobQueue, QueueStorage } from './queue-backend.js';
+import { SharedWork } from '../shared/shared-work.js';
+import { FailedLook, type FailedLookParts } from './failed-look.js';
 import type { QueueHealth } from './queue-health.js';
 
-/** Jobs read at once. Redis does nothing else meanwhile, and each job may hold a megabyte. */
-const PAGE = 5;
 /** A destination is looked at, on average, each time that failed messages amount to this share of its limit. */
 const SHARE = 1 / 20;
-/** How long a look is delayed, in milliseconds, since a message is reported as failed before its job fails. */
+/**
+ * How long a look is delayed, in milliseconds, since a message is reported as failed before its job fails. It is also
+ * the delay after a failure.
+ */
 const DELAY = 5_000;
-/** After each read, nothing is read for this many times as long, so that others can use the database. */
-const REST = 20;
+/** Jobs that a look reads before the next look has its turn. */
+const TURN = 100;
 
-export interface FailedLimitParts {
-  /** The partitions. The limits apply to each. A destination uses more than one only after their number has grown. */
-  queues: readonly BatchJobQueue[];
-  storage: QueueStorage;
-  health: QueueHealth;
-  /** Tells this application's jobs from those of others. */
-  marks: Pick<ApplicationMarks, 'isOwn' | 'isConfigured'>;
-  /** Returns the maximum number of failed messages that are kept for a destination. */
-  limitOf: (destination: string) => number;
-  /** Called with the number of messages of a destination that were removed. */
-  onRemoved: (destination: string, messages: number) => void;
+export interface FailedLimitParts extends FailedLookParts {
+  health: Pick<QueueHealth, 'isUp' | 'report'>;
 }
 
 /**
@@ -38,10 +27,16 @@ export interface FailedLimitParts {
  * a count would go wrong, and jobs that should be kept would be removed. Instead, each message that fails causes a
  * look at its destination with a small probability. So it does not matter how many processes share the work, or how
  * often they are restarted.
+ *
+ * A look at a million jobs takes half an hour. So the looks take turns, and no destination waits for the end of
+ * another's look.
  */
 export class FailedLimit implements BeforeApplicationShutdown {
-  private readonly due = new Set<string>();
-  private timer: NodeJS.Timeout | undefined;
+  /** Timers of the looks that are delayed, by destination. */
+  private readonly delays = new Map<string, NodeJS.Timeout>();
+  /** Looks in progress by destination, in the order of their next turns. */
+  private readonly looks = new Map<string, FailedLook>();
+  private readonly turns = new SharedWork(() => this.takeTurns());
   private isClosed = false;
 
   constructor(private readonly parts: FailedLimitParts) {}
@@ -49,84 +44,51 @@ export class FailedLimit implements BeforeApplicationShutdown {
   /** Notes that messages have failed for good. */
   failed(destination: string, messages: number): void {
     if (Math.random() >= messages / this.parts.limitOf(destination) / SHARE) return;
-    this.due.add(destination);
-    this.schedule();
+    this.delay(destination, new FailedLook(destination, this.parts));
   }
 
   beforeApplicationShutdown(): void {
     this.isClosed = true;
-    clearTimeout(this.timer);
+    for (const timer of this.delays.values()) clearTimeout(timer);
   }
 
-  private schedule(): void {
-    if (this.isClosed || this.due.size === 0) return;
-    this.timer ??= setTimeout(() => {
-      void this.lookAtAll().finally(() => {
-        this.timer = undefined;
-        this.schedule();
-      });
+  /** Lets a look begin, or go on, after a delay. If another look at the destination is delayed, that one is enough. */
+  private delay(destination: string, look: FailedLook): void {
+    if (this.isClosed || this.delays.has(destination)) return;
+    const timer = setTimeout(() => {
+      this.delays.delete(destination);
+      // A look in progress may have missed the messages that have failed since it began.
+      if (this.looks.has(destination)) this.delay(destination, look);
+      else this.begin(destination, look);
     }, DELAY).unref();
+    this.delays.set(destination, timer);
   }
 
-  private async lookAtAll(): Promise<void> {
-    for (const destination of [...this.due]) {
-      // This look may miss messages that fail from now on, so they make the destination due again.
-      this.due.delete(destination);
-      try {
-        for (const queue of this.parts.queues) await this.lookAt(queue, destination);
-      } catch (error) {
-        this.due.add(destination);
-        if (types.isNativeError(error)) this.parts.health.report(error);
-        return;
-      }
+  private begin(destination: string, look: FailedLook): void {
+    this.looks.set(destination, look);
+    void this.turns.result();
+  }
+
+  private async takeTurns(): Promise<void> {
+    // A look that is put back at the end of the map during the loop comes up again in the same loop.
+    for (const [destination, look] of this.looks) {
+      while (!this.isClosed && !this.parts.health.isUp) await sleep(DELAY, undefined, { ref: false });
+      if (this.isClosed) return;
+      await this.takeTurn(destination, look);
     }
   }
 
-  private async lookAt(queue: BatchJobQueue, destination: string): Promise<void> {
-    const { storage, limitOf, onRemoved } = this.parts;
-    const limit = limitOf(destination);
-    const jobs = new FailedJobs(queue, storage);
-    const removal = new JobRemoval(queue, storage);
-    let kept = 0;
-    let removed = 0;
+  private async takeTurn(destination: string, look: FailedLook): Promise<void> {
+    // Alone, a look goes on without a break: each turn reads a page of ids again.
+    const isOver = (jobs: number): boolean => this.isClosed || (jobs >= TURN && this.looks.size > 1);
     try {
-      for await (const job of this.newestFirst(queue, jobs, destination)) {
-        if (kept < limit) kept += job.messages;
-        else if ((await jobs.has(job.id)) && (await removal.remove(job.id))) removed += job.messages;
-      }
-    } finally {
-      if (removed > 0) onRemoved(destination, removed);
+      const isDone = await look.takeTurn(isOver);
+      this.looks.delete(destination);
+      if (!isDone) this.looks.set(destination, look);
+    } catch (error) {
+      this.looks.delete(destination);
+      this.delay(destination, look);
+      if (types.isNativeError(error)) this.parts.health.report(error);
     }
-  }
-
-  /** Yields the failed jobs that have messages for this destination alone. */
-  private async *newestFirst(
-    queue: BatchJobQueue,
-    jobs: FailedJobs,
-    destination: string,
-  ): AsyncGenerator<SizedJob, void> {
-    const ids = new JobIds(queue, this.parts.storage);
-    for await (const page of ids.inState('failed', new Set([destination]))) {
-      for (let start = 0; start < page.length; start += PAGE) {
-        if (this.isClosed) return;
-        const startedAt = performance.now();
-        const read = await jobs.sized(page.slice(start, start + PAGE));
-        const duration = performance.now() - startedAt;
-        for (const job of read) if (this.isOwn(job, destination)) yield job;
-        await sleep(REST * duration, undefined, { ref: false });
-      }
-    }
-  }
-
-  /**
-   * Whether a job is this application's, and for this destination alone. Ids of jobs for different destinations may end
-   * alike, and another application's destination may have the same id. The limit of a destination that is configured
-   * elsewhere, or no longer configured, is not known here.
-   */
-  private isOwn({ destinations, marks: given }: SizedJob, destination: string): boolean {
-    const { marks } = this.parts;
-    const isOwn =
-      given.length === 0 || (marks.isConfigured(destination) && marks.isOwn({ marks: [...given] }));
-    return isOwn && destinations.length > 0 && destinations.every((id) => id === destination);
   }
 }

@@ -75,6 +75,9 @@ const READ = new RedisScript(`
 /** Suffixes of the wanted destinations; `undefined` for all ids. */
 type Suffixes = readonly string[] | undefined;
 
+/** Where a job is among the failed jobs: when it failed, as stored, and what the database sorts by after that. */
+export type JobPlace = readonly [failedAt: string, next: string];
+
 /**
  * Reads the ids of a partition's jobs. There may be a million, so they are read page by page: Redis and the embedded
  * database serve nobody else while they read a page.
@@ -94,22 +97,38 @@ export class JobIds {
    */
   async *inState(state: BatchState, destinations?: ReadonlySet<string>): AsyncGenerator<string[], void> {
     const suffixes = destinations && Array.from(destinations, suffixOf);
-    const { storage } = this;
-    for (const type of state === 'waiting' ? WAITING_TYPES : [state]) {
-      if (storage.kind === 'postgres') yield* jobIdPages(storage.pool, this.queue.name, type, suffixes);
-      else yield* this.onRedis(storage.client, type, suffixes);
-    }
+    for (const type of state === 'waiting' ? WAITING_TYPES : [state]) yield* this.ofType(type, suffixes);
+  }
+
+  /**
+   * Yields the ids of the failed jobs in the same way, from the first one that is older than a job.
+   *
+   * @param place of that job, which may be gone; `undefined` for all failed jobs
+   */
+  failedAfter(
+    place: JobPlace | undefined,
+    destinations: ReadonlySet<string>,
+  ): AsyncGenerator<string[], void> {
+    return this.ofType('failed', Array.from(destinations, suffixOf), place);
+  }
+
+  private ofType(type: IdType, suffixes: Suffixes, after?: JobPlace): AsyncGenerator<string[], void> {
+    const { storage, queue } = this;
+    return storage.kind === 'postgres'
+      ? jobIdPages(storage.pool, { queue: queue.name, state: type, suffixes, after })
+      : this.onRedis(storage.client, type, suffixes, after);
   }
 
   private async *onRedis(
     client: RedisCommands,
     type: IdType,
     suffixes: Suffixes,
+    after: JobPlace | undefined,
   ): AsyncGenerator<string[], void> {
     const isListed = type === 'waiting' || type === 'active';
     const key = this.queue.toKey(type === 'waiting' ? 'wait' : type);
     const terms = isListed ? ['listed', LISTED_PAGE] : ['scored', SCORED_PAGE];
-    let end = isListed ? ['0', ''] : ['+inf', ''];
+    let end: readonly string[] = after ?? (isListed ? ['0', ''] : ['+inf', '']);
     for (let isMore = true; isMore;) {
       const page = await pageOf(client, key, [...terms, ...end, ...(suffixes ?? [])]);
       ({ isMore, end } = page);

@@ -89,11 +89,15 @@ describeRedis('failed messages that are mostly of one destination', () => {
   it('have each job id listed exactly once, even if the listed ids are removed meanwhile', async () => {
     const app = await stage.app({ connection: server.url(), webhooks: [], destinations: {} });
     const key = app.queue.toKey('failed');
-    const added = Array.from({ length: 3_500 }, (_, n) => `job-${n}-d00000000`);
+    const added = Array.from({ length: 3_500 }, (_, n) => `job-${n}`);
     // The latest 2,500 failed within one millisecond.
     await admin.zadd(key, ...added.flatMap((id, n) => [2_000_000_000_000 + Math.min(n, 1_000), id]));
     const all = await admin.zrevrange(key, 0, -1);
     const ids = new JobIds(app.queue, app.context.get<QueueBackend>(QUEUE_BACKEND).jobStorage);
+    const older: string[] = [];
+    const place = ['2000000001000', all[1_234] ?? ''] as const;
+    for await (const page of ids.failedAfter(place, new Set(['acme']))) older.push(...page);
+    expect(older).toEqual(all.slice(1_235));
     const found: string[] = [];
     for await (const page of ids.inState('failed')) {
       found.push(...page);

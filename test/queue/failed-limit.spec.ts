@@ -1,4 +1,4 @@
-import { expect, it } from '@jest/globals';
+import { expect, it, jest } from '@jest/globals';
 import { DeliveriesService, DestinationsService, type WebhooksOptions } from '../../src/index.js';
 import type { NewJob } from '../../src/queue/batch-job.js';
 import { BatchQueue } from '../../src/queue/batch-queue.js';
@@ -6,7 +6,7 @@ import { FailedLimit } from '../../src/queue/failed-limit.js';
 import { jobIdFor } from '../../src/queue/job-id.js';
 import { QUEUE_BACKEND, type QueueBackend } from '../../src/queue/queue-backend.js';
 import type { AnalyticsApp } from '../support/analytics-app.js';
-import { describeServers, describeServersOrEmbedded } from '../support/describe-backend.js';
+import { describeServersOrEmbedded } from '../support/describe-backend.js';
 import { putFailedJobs } from '../support/failed-jobs.js';
 import { messageIds } from '../support/message-ids.js';
 import type { Receiver } from '../support/receiver.js';
@@ -122,33 +122,74 @@ describeServersOrEmbedded('a destination that refuses everything', (backend) => 
   });
 });
 
-describeServers('many failed messages', (backend) => {
+describeServersOrEmbedded('many failed messages', (backend) => {
   const stage = new Stage();
 
-  it('are counted once each across the pages in which they are read', async () => {
-    const receiver = await stage.receiver({ answer: [400] });
-    const options = { connection: backend.connection, webhooks: bothTo(receiver) };
-    await putFailedJobs(options, jobsOf('crm', messageIds('m', 1_100)));
-    const app = await stage.app(options);
+  /** Starts an application whose messages have failed, each in a job of its own. */
+  async function appWith(failed: Record<string, number>): Promise<AnalyticsApp> {
+    const options = {
+      connection: backend.connection,
+      webhooks: bothTo(await stage.receiver({ answer: [400] })),
+      partitions: backend.name === 'Redis' ? 3 : 1,
+    };
+    const jobs = Object.entries(failed).flatMap(([id, count]) => jobsOf(id, messageIds(id, count)));
+    await putFailedJobs(options, jobs);
+    return stage.app(options);
+  }
+
+  /** Returns a limit for all destinations, and the numbers of messages that it removes, in their order. */
+  function limitTo(
+    most: number,
+    app: AnalyticsApp,
+    isConfigured = true,
+  ): { limit: FailedLimit; removed: [destination: string, messages: number][] } {
     const { health, jobStorage } = app.context.get<QueueBackend>(QUEUE_BACKEND);
     const removed: [destination: string, messages: number][] = [];
-    const limitOf = (limit: number, isConfigured: boolean): FailedLimit =>
-      new FailedLimit({
-        queues: app.queues,
-        storage: jobStorage,
-        health,
-        marks: { isOwn: () => true, isConfigured: () => isConfigured },
-        limitOf: () => limit,
-        onRemoved: (...args) => {
-          removed.push(args);
-        },
-      });
+    const limit = new FailedLimit({
+      queues: app.queues,
+      storage: jobStorage,
+      health,
+      marks: { isOwn: () => true, isConfigured: () => isConfigured },
+      limitOf: () => most,
+      onRemoved: (...args) => {
+        removed.push(args);
+      },
+    });
+    return { limit, removed };
+  }
+
+  /** Tells a limit how many messages of each destination have failed, and lets time pass until it looks at them. */
+  function look(limit: FailedLimit, failed: Record<string, number>): void {
+    jest.useFakeTimers({ doNotFake: ['Date', 'nextTick', 'performance', 'queueMicrotask', 'setImmediate'] });
+    for (const [destination, messages] of Object.entries(failed)) limit.failed(destination, messages);
+    jest.advanceTimersByTime(5_000);
+    jest.useRealTimers();
+  }
+
+  it('are counted once each across the pages in which they are read', async () => {
+    const failed = { crm: 1_100 };
+    const app = await appWith(failed);
     // A process without the destination does not know its limit.
-    const [other, limit] = [limitOf(1, false), limitOf(1_005, true)];
-    other.failed('crm', 1_100);
-    limit.failed('crm', 1_100);
-    expect(await until(() => removed[0])).toEqual(['crm', 95]);
-    for (const one of [other, limit]) one.beforeApplicationShutdown();
+    const [other, own] = [limitTo(1, app, false), limitTo(1_005, app)];
+    for (const { limit } of [other, own]) look(limit, failed);
+    expect(await until(() => own.removed[0])).toEqual(['crm', 95]);
+    for (const { limit } of [other, own]) limit.beforeApplicationShutdown();
     expect(await failedOf(app, 'crm')).toHaveLength(1_005);
+  });
+
+  it('let the failed messages of another destination have their turn before all of them are counted', async () => {
+    const failed = { crm: 300, dead: 10 };
+    const app = await appWith(failed);
+    const { limit, removed } = limitTo(5, app);
+    look(limit, failed);
+    await until(() => removed.reduce((sum, [, messages]) => sum + messages, 0) === 300 || undefined);
+    limit.beforeApplicationShutdown();
+    expect(removed).toEqual([
+      ['crm', 95],
+      ['dead', 5],
+      ['crm', 200],
+    ]);
+    expect(await failedOf(app, 'crm')).toEqual(messageIds('crm', 300).slice(-5).reverse());
+    expect(await failedOf(app, 'dead')).toEqual(messageIds('dead', 10).slice(-5).reverse());
   });
 });

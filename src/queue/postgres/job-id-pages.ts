@@ -39,15 +39,22 @@ interface Row {
   ids: string | null;
 }
 
+interface JobIdsToRead {
+  queue: string;
+  state: keyof typeof STATES;
+  /** Possible endings of ids. @default all ids */
+  suffixes: readonly string[] | undefined;
+  /** The indexed column and the `seq` of the job before the first one. @default the newest job is the first */
+  after: readonly [column: string, seq: string] | undefined;
+}
+
 /** Yields the ids of the jobs in one state, newest first, in pages: there may be a million jobs. */
 export async function* jobIdPages(
   pool: Pick<PgPool, 'query'>,
-  queue: string,
-  state: keyof typeof STATES,
-  suffixes: readonly string[] | undefined,
+  { queue, state, suffixes, after = [LAST, LAST] }: JobIdsToRead,
 ): AsyncGenerator<string[], void> {
   const select = selectPage(STATES[state]);
-  let last = [LAST, LAST];
+  let last: readonly string[] = after;
   for (let read = PAGE; read === PAGE;) {
     const { rows } = await pool.query<Row>(select, [queue, ...last, PAGE, suffixes]);
     const [row] = rows;
