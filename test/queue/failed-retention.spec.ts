@@ -3,8 +3,10 @@ import { Redis } from 'ioredis';
 import { DeliveriesService, type WebhooksOptions } from '../../src/index.js';
 import type { NewJob } from '../../src/queue/batch-job.js';
 import { BatchQueue } from '../../src/queue/batch-queue.js';
+import { FailedJobs } from '../../src/queue/failed-jobs.js';
 import { FailedRetention } from '../../src/queue/failed-retention.js';
 import { QUEUE_BACKEND, type QueueBackend } from '../../src/queue/queue-backend.js';
+import { RetentionWalk } from '../../src/queue/retention-walk.js';
 import type { AnalyticsApp, AppOptions } from '../support/analytics-app.js';
 import { describeRedis, describeServers, describeServersOrEmbedded } from '../support/describe-backend.js';
 import { putFailedJobs } from '../support/failed-jobs.js';
@@ -182,6 +184,50 @@ describeServers('the failed messages of a destination that keeps them for an hou
     await putFailedJobs(options, jobs, Date.now() - 7_200_000);
     return stage.app(options);
   }
+
+  /** Returns a walk through failed jobs, and what puts the messages of a destination into them. */
+  async function walked(): Promise<{
+    app: AnalyticsApp;
+    walk: RetentionWalk;
+    put: (id: string, count: number, ago: number) => Promise<void>;
+  }> {
+    const webhooks = [...retentions.keys()].map((id) => ({ id, urls: ['https://hooks.example.com/'] }));
+    const options = { connection: backend.connection, webhooks };
+    const app = await stage.app({ ...options, worker: false });
+    const { jobStorage } = app.context.get<QueueBackend>(QUEUE_BACKEND);
+    const walk = new RetentionWalk({
+      queue: app.queue,
+      jobs: new FailedJobs(app.queue, jobStorage),
+      retention: 3_600_000,
+      retentionOf: ({ destinations: [id = ''] }) => retentions.get(id) ?? 0,
+      onKept: () => undefined,
+      isGoingOn: () => true,
+    });
+    const put = (id: string, count: number, ago: number): Promise<void> =>
+      putFailedJobs(options, jobsOf(id, messageIds('m', count)), Date.now() - ago);
+    return { app, walk, put };
+  }
+
+  it('are removed before all older messages are read that another destination keeps for a day', async () => {
+    const { app, walk, put } = await walked();
+    await put('audit', 450, 7_200_000);
+    await put('pii', 1, 3_660_000);
+    await walk.goOn();
+    expect(await walk.goOn()).toBe(true);
+    expect(await failedIn(app)).toEqual({ audit: 450 });
+  });
+
+  it('are removed before the older messages are read once more after a day', async () => {
+    const { app, walk, put } = await walked();
+    await put('audit', 250, 7_200_000);
+    while (await walk.goOn());
+    await put('pii', 1, 3_660_000);
+    const now = Date.now.bind(Date);
+    jest.spyOn(Date, 'now').mockImplementation(() => now() + 90_000_000);
+    expect(await walk.goOn()).toBe(true);
+    jest.restoreAllMocks();
+    expect(await failedIn(app)).toEqual({ audit: 250 });
+  });
 
   it('are removed although hundreds of older messages stay that another destination keeps for a day', async () => {
     const app = await appWith({ audit: 450, pii: 1 });

@@ -22,11 +22,12 @@ const FAIL_ON_REDIS = `
 /** $1: queue; $2: when the latest job failed. */
 const FAIL_ON_POSTGRES = `
   UPDATE bullmq.job SET state = 'failed', finished_at_ms = $2::bigint - place, failed_reason = ''
-  FROM (SELECT id, row_number() OVER (ORDER BY seq DESC) AS place FROM bullmq.job WHERE queue = $1) AS places
+  FROM (SELECT id, row_number() OVER (ORDER BY seq DESC) AS place FROM bullmq.job
+    WHERE queue = $1 AND state = 'waiting') AS places
   WHERE job.queue = $1 AND job.id = places.id`;
 
 /**
- * Puts jobs into the empty queue of an application that is not started yet. The jobs have failed for good, as a worker
+ * Puts jobs into the queue of an application without a running worker. The jobs have failed for good, as a worker
  * leaves them, a millisecond apart. None of them is delivered: that would take a minute for thousands of jobs.
  *
  * @param failedAt when the latest job failed, in milliseconds since the epoch. @default now
