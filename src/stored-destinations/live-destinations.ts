@@ -144,11 +144,13 @@ export class LiveDestinations implements DestinationLookup {
 
   private onChange(change: DestinationChange | undefined): void {
     for (const [id, { destination, tenant }] of this.affected(change)) {
-      if (change !== undefined && change.id === undefined && change.tenant !== tenant) continue;
+      const isNamed = change !== undefined && (change.id === id || change.tenant === tenant);
+      // A record in the application's own store may omit its tenant.
+      if (change !== undefined && !isNamed && tenant !== undefined) continue;
       destination.state = 'stale';
-      // Without this look-up the destination stays stale until its next job. If everything may have changed, only those
-      // that fail are looked up: once such a destination is deleted, it gets no other job.
-      if (change !== undefined || destination.isFailing) this.lookUp(id);
+      // Without this look-up the destination stays stale until its next job. If nothing names it, it is only looked up
+      // while it fails: once such a destination is deleted, it gets no other job.
+      if (isNamed || destination.isFailing) this.lookUp(id);
     }
   }
 

@@ -102,6 +102,21 @@ describe('a destination at run time that a process delivers to', () => {
     expect(receiver.requests).toEqual([]);
   });
 
+  it('gets nothing from a job once its tenant has changed, even if its record does not name the tenant', async () => {
+    const record = { ...RECORD, id: 'erp', tenant: undefined, urls: [receiver.url('/old')] };
+    await store.insert({ ...record, version: 1 }, 2);
+    const unnamed = await destinations.find('erp');
+    if (typeof unnamed !== 'object') throw new Error('It is not found');
+    await store.replace({ ...record, enabled: false, version: 2 });
+    await store.publish({ id: undefined, tenant: 'acme' });
+    await clock.pass(2_000);
+    expect(await deliverOne(unnamed, { id: 'm1', body: '{}', outcomes: [] })).toMatchObject({
+      class: 'deferred',
+    });
+    expect(await destinations.find('erp')).toMatchObject({ isDisabled: true });
+    expect(receiver.requests).toEqual([]);
+  });
+
   it('gets its next message at once after any pause in which nothing changed', async () => {
     for (const seconds of [1, 10, 40, 600]) {
       await clock.pass(seconds * 1_000);
