@@ -23,7 +23,7 @@ export interface Announcement {
 
 export type IdentifyTaker = Pick<AnalyticsClient, 'awaited' | 'reach'>;
 
-/** Results of the calls about some users. Calls about users in neither list were refused. */
+/** Results of the calls about some users. Calls about users in neither list were refused, or not made. */
 export interface ToldUsers {
   /** Users whose call is in the queue. */
   told: string[];
@@ -36,6 +36,7 @@ export class AudienceCalls {
   /** Tenants that could not be looked up in time, each with the time from which calls wait for it again. */
   private readonly givenUp = new Map<string, number>();
   private refused = 0;
+  private hasLostAll = false;
   private firstError: Error | undefined;
 
   constructor(
@@ -54,6 +55,11 @@ export class AudienceCalls {
     return this.client.reach.takes(this.to.source, 'identify', this.example(userId));
   }
 
+  /** Whether the last destination was lost during the change, so that no further call would reach any. */
+  get reachNobody(): boolean {
+    return this.hasLostAll;
+  }
+
   /** @throws MessageRefusedError if it is not known whether any destination gets a call; the call counts as refused */
   asKnown(reach: Reach): boolean {
     if (reach === undefined) throw this.client.awaited.refuseUnknown();
@@ -61,7 +67,8 @@ export class AudienceCalls {
   }
 
   /**
-   * Makes the calls about these users. Resolves when all calls that are not refused are in the queue.
+   * Makes the calls about these users. Resolves when all calls that are not refused are in the queue. Makes no more
+   * calls once `reachNobody`.
    *
    * @throws the error of a refused call, if all calls go to the same destinations and none gets through
    */
@@ -78,8 +85,15 @@ export class AudienceCalls {
       const users = reached.slice(start, start + CALLS_AT_ONCE);
       const failed = await this.say(lock, users, valueOf);
       for (const { error } of failed) if (error instanceof MessageRefusedError) refusals.push(error);
-      const places = new Set(failed.map(({ place }) => place));
-      told.push(...users.filter((_, place) => !places.has(place)));
+      const errors = new Map(failed.map(({ place, error }) => [place, error]));
+      told.push(...users.filter((_, place) => !errors.has(place)));
+      // The destinations of these users were lost after they had been looked up.
+      const lost = users.filter((_, place) => errors.has(place) && errors.get(place) === undefined);
+      if (lost.length > 0 && !this.vary) {
+        this.hasLostAll = true;
+        break;
+      }
+      unreached.push(...lost);
       if (told.length === 0 && this.isShut(refusals)) this.assertNoneRefused();
       await slice.check();
     }
@@ -144,7 +158,7 @@ export class AudienceCalls {
       }
     }
     const failed = await this.client.awaited.takeAll(source, 'identify', calls());
-    for (const { error } of failed) this.refuse(error);
+    for (const { error } of failed) if (error !== undefined) this.refuse(error);
     return failed;
   }
 

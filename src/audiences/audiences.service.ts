@@ -38,7 +38,8 @@ export interface AudiencesServiceOptions {
  *
  * If no destination would get the calls (the module or all destinations are disabled, or `integrations`
  * excludes them all), nothing is sent and nothing is recorded. The next change that reaches a destination
- * sends everything. If `destinations.tenant` depends on the user, this applies to each user separately.
+ * sends everything. A sync or deletion that loses its last destination ends there, and the next run sends the
+ * rest. If `destinations.tenant` depends on the user, this applies to each user separately.
  *
  * A call is refused if its destination is full, if its tenant cannot be looked up within 2 seconds although others
  * can be, or if `destinations.tenant` or `beforeSend` throws. The record of such a user does not change, and all other

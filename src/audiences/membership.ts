@@ -43,8 +43,8 @@ interface LeavingPage {
  * Sends changes, and records them. Each step marks its users as in doubt, hands their calls to the queue,
  * and then settles them. A user is recorded only once the queue has the call. If a process dies in between, or the
  * call is refused, the next step that involves this user sends the call again. If no destination would get the calls,
- * nothing is done at all, so that they can be sent later. If destinations depend on the user, a user whose call no
- * destination would get is not recorded.
+ * nothing is done at all, so that they can be sent later, and a change that loses its last destination ends there. If
+ * destinations depend on the user, a user whose call no destination would get is not recorded.
  */
 export class Membership {
   constructor(
@@ -77,16 +77,17 @@ export class Membership {
         counts.changed += changed;
         counts.unchanged += unchanged;
         await onProgress({ ...counts });
+        if (calls.reachNobody) break;
         await slice.check();
       }
       let page: LeavingPage | undefined;
-      do {
+      while (!calls.reachNobody && (page === undefined || page.next !== undefined)) {
         syncLock.assertHeld();
         page = await this.steps.run(audience, (lock) => this.withdrawUnseen(lock, audience, calls, page));
         counts.removed += page.removed;
         if (page.removed > 0) await onProgress({ ...counts });
         await slice.check();
-      } while (page.next !== undefined);
+      }
       calls.assertNoneRefused();
       return counts;
     });
@@ -133,8 +134,9 @@ export class Membership {
             }
             page = await this.withdrawUnseen(lock, audience, calls, page);
             found += page.removed;
-            if (page.next !== undefined) return true;
+            if (page.next !== undefined && !calls.reachNobody) return true;
             calls.assertNoneRefused();
+            if (calls.reachNobody) return false;
             if (found > 0) return true;
           }
           await this.store.drop(lock);

@@ -22,6 +22,8 @@ export interface TakingTerms extends OutgoingTerms {
    * already been counted.
    */
   onRefused?: ((refusal: Refusal) => void) | undefined;
+  /** Called if no destination takes the message, at once or after its destinations were looked up. */
+  onDropped?: (() => void) | undefined;
 }
 
 export const NO_ROOM: Refusal = {

@@ -1,7 +1,7 @@
 import { AnalyticsError } from '../errors/analytics.error.js';
 import { AnalyticsClosedError, MessageRefusedError } from '../errors/message.errors.js';
 import type { MessageParams } from '../messages/message-params.types.js';
-import type { MessageType } from '../messages/message.types.js';
+import type { AnalyticsMessage, MessageType } from '../messages/message.types.js';
 import type { Clock } from '../shared/clock.js';
 import { LOOKED_UP_TOO_LATE, NO_ROOM, type Refusal, type TakingTerms } from './admission.js';
 import type { MessageCore } from './client-core.js';
@@ -15,11 +15,12 @@ const CALLER = { isAnswered: true };
 
 const LARGER_THAN_BUFFER: Refusal = { kind: 'buffer_full', reason: 'it is larger than `maxBufferedBytes`' };
 
-/** A call that is not in the queue, and will not be. */
+/** A call that is not in the queue, and will not be, other than by the decision of `beforeSend`. */
 export interface FailedCall {
   /** Index among the calls, from 0. */
   readonly place: number;
-  readonly error: AnalyticsError;
+  /** `undefined` if no destination takes the call. */
+  readonly error: AnalyticsError | undefined;
 }
 
 interface TakenCall {
@@ -46,7 +47,7 @@ export class AwaitedCalls {
    *
    * @returns the failed calls, each with its own error: InvalidMessageError, MessageTooLargeError, EventViolationError,
    *   or MessageRefusedError if the message is refused, at once or after its destinations were looked up, or if they
-   *   are not looked up in time
+   *   are not looked up in time. A call that no destination takes has no error
    * @throws AnalyticsClosedError when the application shuts down before all are in the queue
    */
   async takeAll<T extends MessageType>(
@@ -60,12 +61,12 @@ export class AwaitedCalls {
     for (const params of calls) {
       this.core.assertOpen();
       const place = count++;
-      const onRefused = (error: MessageRefusedError): void => {
+      const onFailed = (error: MessageRefusedError | undefined): void => {
         failed.push({ place, error });
       };
       try {
-        const number = await this.take(source, type, params, onRefused);
-        if (number !== undefined) taken.push({ number, onRefused });
+        const number = await this.take(source, type, params, onFailed);
+        if (number !== undefined) taken.push({ number, onRefused: onFailed });
       } catch (error) {
         if (!(error instanceof AnalyticsError) || error instanceof AnalyticsClosedError) throw error;
         failed.push({ place, error });
@@ -85,7 +86,7 @@ export class AwaitedCalls {
     source: string,
     type: T,
     params: MessageParams[T],
-    onRefused: TakenCall['onRefused'],
+    onFailed: (error: MessageRefusedError | undefined) => void,
   ): Promise<number | undefined> {
     const { message: created, tenant } = this.factory.ofJob(source, type, params);
     const message = this.filter.pass(created, CALLER);
@@ -94,7 +95,10 @@ export class AwaitedCalls {
     const terms: TakingTerms = {
       tenant,
       onRefused: ({ reason }) => {
-        onRefused(new MessageRefusedError(reason));
+        onFailed(new MessageRefusedError(reason));
+      },
+      onDropped: () => {
+        if (message === created || this.isUnreached(source, created, tenant)) onFailed(undefined);
       },
     };
     for (;;) {
@@ -109,6 +113,14 @@ export class AwaitedCalls {
       if (this.core.size === 0) throw this.refused(LARGER_THAN_BUFFER);
       if (!(await this.core.room())) throw new AnalyticsClosedError();
     }
+  }
+
+  /** Whether no destination takes a message as its caller made it, so that `beforeSend` is not the reason. */
+  private isUnreached(source: string, created: AnalyticsMessage, tenant: string | undefined): boolean {
+    const route = this.core.outgoing.routeOf(source, created, tenant);
+    if ('connections' in route) return route.connections.length === 0;
+    this.core.outgoing.abandon(route);
+    return true;
   }
 
   /** Resolves when the calls are in the queue. Gives up calls whose destinations are not looked up in time. */

@@ -104,7 +104,7 @@ export class ClientCore {
    */
   take(source: string, message: AnalyticsMessage, terms: TakingTerms = {}): readonly Refusal[] {
     this.assertOpen();
-    const { tenant, isReceived = false, onRefused } = terms;
+    const { tenant, isReceived = false, onRefused, onDropped } = terms;
     const outgoing = this.outgoing.of(source, message, terms);
     const { json: body, bytes, route, tenant: named } = outgoing;
     const isWatched = this.observer.isWatched();
@@ -115,7 +115,7 @@ export class ClientCore {
     const call: TakenCall = { source, tenant, message: isWatched ? message : undefined, at, isAnswered };
     if (!('connections' in route)) {
       const owner = this.outgoing.ownerOf(message, tenant);
-      const held = { owner, isReceived, onRefused, bytes: bytes + outgoing.integrationsBytes };
+      const held = { owner, isReceived, onRefused, onDropped, bytes: bytes + outgoing.integrationsBytes };
       const refusal = this.pendingRoutes.refusal(held, this.backlog.bytes.free);
       if (refusal !== undefined) {
         this.outgoing.abandon(route);
@@ -134,6 +134,7 @@ export class ClientCore {
     if (isWatched) this.observer.onRouted(call, connections.length > 0);
     if (connections.length === 0) {
       this.outgoing.dropped(message.messageId);
+      onDropped?.();
       return NO_REFUSALS;
     }
     const taken = this.backlog.add(checked, connections.length);
@@ -208,6 +209,7 @@ export class ClientCore {
     if (call.shown !== undefined) this.observer.onRouted(call, connections.length > 0);
     if (connections.length === 0) {
       this.outgoing.dropped(taken.id);
+      held.onDropped?.();
       this.backlog.drop(taken);
       return;
     }

@@ -18,6 +18,8 @@ export interface HeldMessage {
   readonly bytes: number;
   /** Called if the message is refused after all. */
   readonly onRefused: ((refusal: Refusal) => void) | undefined;
+  /** Called if no destination takes the message. */
+  readonly onDropped?: (() => void) | undefined;
 }
 
 const TOO_MANY: Refusal = {

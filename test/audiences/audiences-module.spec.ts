@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, it } from '@jest/globals';
 import { AudiencesService, DestinationsService } from '../../src/index.js';
+import type { OfferResult } from '../../src/options/audience-store.js';
 import { openEmbeddedDatabase } from '../../src/queue/embedded/embedded-database.js';
 import { PostgresAudienceStore } from '../../src/audiences/stores/postgres-audience-store.js';
 import { describeServersOrEmbedded } from '../support/describe-backend.js';
@@ -9,6 +10,7 @@ import { quickConnections } from '../support/quick-connections.js';
 import { messageIn } from '../support/received-message.js';
 import type { ReceivedRequest } from '../support/receiver.js';
 import { Stage, webhooksTo } from '../support/stage.js';
+import { until } from '../support/until.js';
 import { membersOf } from './audiences-on.js';
 import { MemoryAudienceStore } from '../../src/testing/memory-audience-store.js';
 
@@ -22,6 +24,23 @@ function userValues(requests: readonly ReceivedRequest[]): string[] {
     .map((request) => messageIn(request))
     .map(({ userId, traits }) => `${String(userId)} ${String(Reflect.get(Object(traits), 'vip'))}`)
     .sort();
+}
+
+/** Calls `onDoubt` whenever a change, which has asked whether there are destinations, is about to make its calls. */
+class InterruptedStore extends MemoryAudienceStore {
+  onDoubt: () => Promise<unknown> = () => Promise.resolve();
+
+  override async offer(...entries: Parameters<MemoryAudienceStore['offer']>): Promise<OfferResult> {
+    const result = await super.offer(...entries);
+    await this.onDoubt();
+    return result;
+  }
+
+  override async withdraw(...users: Parameters<MemoryAudienceStore['withdraw']>): Promise<string[]> {
+    const known = await super.withdraw(...users);
+    await this.onDoubt();
+    return known;
+  }
 }
 
 describeServersOrEmbedded('an application with audiences', (backend) => {
@@ -86,6 +105,63 @@ describeServersOrEmbedded('an application with audiences', (backend) => {
     await destinations.enable(id);
     expect(await audiences.sync('All', ['ann', 'bob'])).toEqual({ added: 1, removed: 0, unchanged: 1 });
     expect((await receiver.received(2)).map((request) => messageIn(request).userId)).toEqual(['ann', 'bob']);
+  });
+
+  it('records no user once the receiver of a running sync is gone, and sends the calls when it is back', async () => {
+    let isGone = true;
+    const receiver = await stage.receiver({ answer: () => (isGone ? 410 : 200) });
+    const app = await stage.app({
+      connection: backend.connection,
+      destinations: { allowPrivateNetwork: true, encryptionKey: false },
+    });
+    const audiences = app.context.get(AudiencesService);
+    const destinations = app.context.get(DestinationsService);
+    const { id } = await destinations.create({ urls: [receiver.url()] });
+    async function* users(): AsyncGenerator<string> {
+      app.analytics.track({ userId: 'eve', event: 'Left' });
+      await until(async () => ((await destinations.get(id)).enabled ? undefined : true));
+      yield* ['ann', 'bob'];
+    }
+    expect(await audiences.sync('VIP', users())).toEqual({ added: 0, removed: 0, unchanged: 0 });
+    expect(await membersOf({ audiences }, 'VIP')).toEqual([]);
+
+    isGone = false;
+    await destinations.enable(id);
+    expect(await audiences.sync('VIP', ['ann', 'bob'])).toEqual({ added: 2, removed: 0, unchanged: 0 });
+    const [, ...requests] = await receiver.received(3);
+    expect(userValues(requests)).toEqual(['ann true', 'bob true']);
+  });
+
+  it('changes nothing if the last destination is disabled when the calls are made', async () => {
+    const receiver = await stage.receiver();
+    const store = new InterruptedStore();
+    const app = await stage.app({
+      connection: backend.connection,
+      destinations: { allowPrivateNetwork: true, encryptionKey: false },
+      audiences: { store },
+    });
+    const audiences = app.context.get(AudiencesService);
+    const destinations = app.context.get(DestinationsService);
+    const { id } = await destinations.create({ urls: [receiver.url()] });
+    await audiences.sync('VIP', ['ann']);
+    const nothing = { added: 0, removed: 0, unchanged: 0 };
+    const changes: [change: () => Promise<unknown>, result: unknown][] = [
+      [() => audiences.sync('VIP', ['bob']), nothing],
+      [() => audiences.sync('VIP', []), nothing],
+      [() => audiences.add('VIP', 'bob'), false],
+      [() => audiences.remove('VIP', 'ann'), false],
+      [() => audiences.delete('VIP'), undefined],
+    ];
+    for (const [change, result] of changes) {
+      store.onDoubt = () => destinations.disable(id);
+      expect(await change()).toEqual(result);
+      expect(await membersOf({ audiences }, 'VIP')).toEqual(['ann']);
+      await destinations.enable(id);
+    }
+
+    store.onDoubt = () => Promise.resolve();
+    expect(await audiences.sync('VIP', ['bob'])).toEqual({ added: 1, removed: 1, unchanged: 0 });
+    expect(userValues(await receiver.received(3))).toEqual(['ann false', 'ann true', 'bob true']);
   });
 
   it('adds only users whose call a destination gets, if the tenant depends on the user', async () => {

@@ -7,7 +7,7 @@ import { RunningChanges } from '../../src/audiences/running-changes.js';
 import { Membership } from '../../src/audiences/membership.js';
 import { AnalyticsClient } from '../../src/client/analytics-client.js';
 import type { AnalyticsClientOptions } from '../../src/client/analytics-client.types.js';
-import { StaticRouter } from '../../src/client/router.js';
+import { type Router, StaticRouter, type StaticRouterOptions } from '../../src/client/router.js';
 import type { JobSink } from '../../src/client/sender.js';
 import { BatchQueue } from '../../src/queue/batch-queue.js';
 import type { BatchJobQueue, QueueBackend } from '../../src/queue/queue-backend.js';
@@ -33,6 +33,7 @@ export interface LifeOptions {
   client?: Partial<AnalyticsClientOptions>;
   /** Returns the destination for the calls of a source. @default one destination for all sources */
   destinationOf?: (source: string) => string;
+  newRouter?: (options: StaticRouterOptions) => Router;
   /** Wraps the sink between the client and the queue. */
   wrapSink?: (sink: JobSink) => JobSink;
   wrapStore?: (store: AudienceStore) => AudienceStore;
@@ -67,7 +68,7 @@ export class AudiencesOn {
   /** Creates a client and a service like those of one process, unaware of those that other calls create. */
   live(options: LifeOptions = {}): Life {
     const { wrapSink = (sink) => sink, wrapStore = (store) => store, lockDuration = 20_000 } = options;
-    const { destinationOf = () => 'webhooks' } = options;
+    const { destinationOf = () => 'webhooks', newRouter = (routes) => new StaticRouter(routes) } = options;
     const jobs = new BatchQueue([this.queue]);
     const connections = SOURCES.map((source) => ({
       source,
@@ -77,7 +78,7 @@ export class AudiencesOn {
     }));
     const client = new AnalyticsClient(
       {
-        router: new StaticRouter({ connections }),
+        router: newRouter({ connections }),
         sink: wrapSink({ add: (added) => jobs.add(added) }),
         observer: { onRefused: () => undefined, onAddFailed: () => undefined, onClosed: () => undefined },
       },

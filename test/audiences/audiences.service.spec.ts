@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import type { AudienceSyncResult } from '../../src/audiences/audiences.types.js';
 import { describeServersOrEmbedded } from '../support/describe-backend.js';
+import { type Route, StaticRouter, type StaticRouterOptions } from '../../src/client/router.js';
+import type { AnalyticsMessage } from '../../src/index.js';
 import { deferred } from '../support/deferred.js';
 import { AudiencesOn, type Life, membersOf, type QueuedCall } from './audiences-on.js';
 import { bound } from './bound-store.js';
@@ -33,6 +35,26 @@ function heldMembers(): { members: AsyncGenerator<string>; reached: Promise<void
     yield 'ann';
   }
   return { members: members(), reached: reached.promise, finish: held.resolve };
+}
+
+/** Finds no destination for some messages. */
+class LosingRouter extends StaticRouter {
+  constructor(
+    options: StaticRouterOptions,
+    private readonly loses: (message: AnalyticsMessage) => boolean,
+    private readonly varies = false,
+  ) {
+    super(options);
+  }
+
+  override route(...call: Parameters<StaticRouter['route']>): Route {
+    const [, message] = call;
+    return this.loses(message) ? { connections: [], isFiltered: false } : super.route(...call);
+  }
+
+  variesByMessage(): boolean {
+    return this.varies;
+  }
 }
 
 describeServersOrEmbedded('the audiences service', (backend) => {
@@ -385,6 +407,65 @@ describeServersOrEmbedded('the audiences service', (backend) => {
     seen = 0;
     await expect(audiences.sync('Others', ids(300))).rejects.toMatchObject({ ...refused, count: 100 });
     expect(seen).toBe(100);
+  });
+
+  it('ends a sync and a deletion once no destination is left, and finishes them in the next run', async () => {
+    let isGone = false;
+    const { audiences } = on.live({
+      stepSize: 2,
+      newRouter: (options) => new LosingRouter(options, () => isGone),
+      wrapStore: (store) => ({
+        ...bound(store),
+        settle: async (...users) => {
+          await store.settle(...users);
+          isGone = true;
+        },
+      }),
+    });
+    let read = 0;
+    function* members(): Generator<string> {
+      for (const userId of ids(6)) {
+        read++;
+        yield userId;
+      }
+    }
+    expect(await audiences.sync('All', members())).toEqual({ added: 2, removed: 0, unchanged: 0 });
+    expect(read).toBeLessThan(6);
+    expect(await membersOf(life, 'All')).toEqual(['user-0', 'user-1']);
+    isGone = false;
+    const fewer = ['user-2', 'user-3'];
+    expect(await audiences.sync('All', fewer)).toEqual({ added: 2, removed: 0, unchanged: 0 });
+    expect(await membersOf(life, 'All')).toEqual(ids(4));
+    isGone = false;
+    await audiences.delete('All');
+    expect(await membersOf(life, 'All')).not.toEqual([]);
+    await life.audiences.delete('All');
+    expect(await life.audiences.list()).toEqual([]);
+
+    const calls = inOrder(await on.calls());
+    const leaving = calls.filter(([, value]) => value === false).map(([userId]) => userId);
+    expect(leaving).toEqual(ids(4));
+    expect(calls).toHaveLength(8);
+  });
+
+  it('records no user whose own destination is gone when the call is made', async () => {
+    let looks = 0;
+    const losesBob = ({ userId }: AnalyticsMessage): boolean => userId === 'bob' && ++looks === 2;
+    const { audiences } = on.live({ newRouter: (options) => new LosingRouter(options, losesBob, true) });
+    expect(await audiences.sync('All', ['ann', 'bob'])).toEqual({ added: 1, removed: 0, unchanged: 0 });
+    expect(await membersOf(life, 'All')).toEqual(['ann']);
+    expect(await audiences.sync('All', ['ann', 'bob'])).toEqual({ added: 1, removed: 0, unchanged: 1 });
+  });
+
+  it('records users whose calls `beforeSend` keeps from their destination', async () => {
+    const { audiences } = on.live({
+      client: {
+        beforeSend: (message) =>
+          message.userId === 'ann' ? null : { ...message, integrations: { All: message.userId === 'cid' } },
+      },
+    });
+    expect(await audiences.sync('All', ['ann', 'bob', 'cid'])).toMatchObject({ added: 3 });
+    expect((await on.calls()).map(({ userId }) => userId)).toEqual(['cid']);
   });
 
   it('continues a sync after a small step whose calls are all refused', async () => {

@@ -126,6 +126,19 @@ describe('a route that has to be looked up', () => {
     expect(queue.asked).toHaveLength(0);
   });
 
+  it('is reported to whoever waits for the call if it leads to no destination, as a known one is', async () => {
+    const { client, clock, queue } = clientUnderTest({ router });
+    const messageIds = ['i1', '20ms-filtered', '20ms-i2', 'filtered'];
+    const calls = messageIds.map((messageId) => ({ userId: 'u1', messageId }));
+    const taken = client.awaited.takeAll('web', 'identify', calls);
+    await clock.pass(20);
+    expect(await taken).toEqual([
+      { place: 3, error: undefined },
+      { place: 1, error: undefined },
+    ]);
+    expect(queue.messagesFor('one')).toEqual(['i1', '20ms-i2']);
+  });
+
   it('loses only its own message, which counts as refused, if the look-up fails', async () => {
     const { client, clock, queue, track, told } = clientUnderTest({ router });
     track('10ms-a', '20ms-fails', 'c');
