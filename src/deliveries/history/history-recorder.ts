@@ -32,8 +32,7 @@ export interface HistoryRecorderParts {
 
 /**
  * Records what becomes of messages, and writes the records every two seconds, so that no delivery waits for a write.
- * Holds hardly more of a destination than the store would keep. A crash loses the last two seconds. If the answer to a
- * write is lost, its counts are written again, so they may then be too high.
+ * Holds hardly more of a destination than the store would keep. A crash loses the last two seconds.
  */
 export class HistoryRecorder {
   private readonly clock: Clock;

@@ -55,7 +55,8 @@ export interface HistoryStore {
   /** Number of reads that may run at once. Absent if there is no limit. */
   readonly mostReads?: number;
   /**
-   * Adds attempts to the stored entry of their message, and counts to those of their hour: everything or nothing. An
+   * Adds attempts to the stored entry of their message, and counts to those of their hour: everything or nothing. If the
+   * connection breaks before the answer, the store repeats the write until it is answered, and it still counts once. An
    * entry that is older than the stored one of its message only adds its attempts. If clocks differ, an earlier attempt
    * may seem to be later. So a delivered message does not become `retrying` again, and a failed message does not within
    * a minute. Entries that are minutes ahead of both `now` and the server's clock count as the oldest, or they would

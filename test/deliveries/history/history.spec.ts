@@ -58,7 +58,8 @@ async function storedText(storage: QueueStorage): Promise<string> {
     return JSON.stringify(await storage.client.eval(script, 0));
   }
   const rows: unknown[] = [];
-  for (const table of ['delivery_entry', 'delivery_hour', 'delivery_minute', 'delivery_waiting']) {
+  for (const name of ['entry', 'hour', 'minute', 'waiting', 'writer']) {
+    const table = `delivery_${name}`;
     const { rows: found } = await storage.pool.query<{ name: string | null }>(
       `SELECT to_regclass('nestjs_analytics.${table}')::text AS name`,
     );

@@ -1,8 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, jest } from '@jest/globals';
 import pg from 'pg';
+import { DeliveriesService } from '../../../src/index.js';
 import { QUEUE_BACKEND, type QueueBackend } from '../../../src/queue/queue-backend.js';
 import type { AnalyticsApp } from '../../support/analytics-app.js';
 import { describeWith } from '../../support/describe-backend.js';
+import { freePort } from '../../support/free-port.js';
 import { PostgresServer } from '../../support/postgres-server.js';
 import { PostgresSession } from '../../support/postgres-session.js';
 import { Stage, webhooksTo } from '../../support/stage.js';
@@ -15,6 +17,8 @@ const OTHERS = `
 
 /** What comes back for a statement that the server has carried out, none of which is passed on. */
 const NOTHING = /^/;
+/** Matches nothing of an answer, once it says that rows were written. */
+const BEFORE_ROWS = /^(?=[^]*INSERT 0 [12]\0)/;
 
 describeWith('postgres', PostgresServer.installed, 'a process that delivers, on PostgreSQL', () => {
   const stage = new Stage();
@@ -43,6 +47,29 @@ describeWith('postgres', PostgresServer.installed, 'a process that delivers, on 
     await app.settled();
     expect(receiver.requests).toHaveLength(1);
     expect(app.log.analytics).toEqual([]);
+  });
+
+  it('records each attempt of a message once, although an outage kept the answer back', async () => {
+    const url = await server.createDatabase();
+    const [proxy, away] = [await stage.add(TcpProxy.start(server)), { port: await freePort() }];
+    const webhooks = webhooksTo(await stage.receiver({ answer: [404] }));
+    const app = await stage.app({ connection: proxy.through(url), webhooks, flushAt: 1 });
+    const broken = proxy.breakWithin(/INSERT INTO nestjs_analytics\.delivery_entry/, BEFORE_ROWS);
+    app.analytics.track({ userId: 'u1', event: 'Refused' });
+    await broken;
+    proxy.turnTo(away);
+    proxy.reset();
+    await app.log.line(/cannot be reached/);
+    proxy.turnTo(server);
+    await app.log.line(/is back after/);
+    await app.close();
+    const deliveries = (await stage.app({ connection: url, webhooks })).context.get(DeliveriesService);
+    const [recent] = await deliveries.recent({ destination: 'webhooks' });
+    expect(recent?.attempts).toHaveLength(1);
+    const [hours, minutes] = [await deliveries.totals(), await deliveries.totalsByMinute()];
+    for (const totals of [hours, minutes]) {
+      expect(totals.reduce((sum, { failed }) => sum + failed, 0)).toBe(1);
+    }
   });
 });
 

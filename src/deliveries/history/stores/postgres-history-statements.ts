@@ -8,10 +8,12 @@ export const ENTRIES = `${SCHEMA}.delivery_entry`;
 const HOURS = `${SCHEMA}.delivery_hour`;
 export const MINUTES = `${SCHEMA}.delivery_minute`;
 export const WAITING_MESSAGES = `${SCHEMA}.delivery_waiting`;
+const WRITERS = `${SCHEMA}.delivery_writer`;
 
 /**
  * Every write of an entry also counts it in its hour. So the hours, which are few, show which destinations have old
- * entries. Minutes and waiting messages are those of all destinations together.
+ * entries. Minutes and waiting messages are those of all destinations together. Of each process that writes, the number
+ * and the hour of its last write are stored.
  */
 export const TABLES = `
   CREATE TABLE IF NOT EXISTS ${ENTRIES} (
@@ -39,7 +41,15 @@ export const TABLES = `
     number bigint NOT NULL,
     messages bigint NOT NULL,
     PRIMARY KEY (length, number)
+  );
+  CREATE TABLE IF NOT EXISTS ${WRITERS} (
+    writer uuid PRIMARY KEY,
+    number bigint NOT NULL,
+    hour bigint NOT NULL
   );`;
+
+/** Hours after its last write for which the number of a writer is kept. */
+const KEPT_NUMBERS = 24;
 
 /**
  * SQL: the greatest credible ordinal. Entries with greater ordinals come from a clock that is, or was, minutes ahead.
@@ -75,15 +85,23 @@ const outlasts = (row: string, other: string): string => `${isIn(other, 'retryin
 
 /**
  * $1 destinations, $2 message ids, $3 ordinals, $4 heads and $5 attempts (lines of a text) of entries; $6 destinations,
- * $7 hours and $8 counts; $9 minutes and $10 counts; $11 the time, in milliseconds since the epoch. Rows are locked in
- * one order, so that no two processes wait for each other. An entry that keeps its head keeps its place.
+ * $7 hours and $8 counts; $9 minutes and $10 counts; $11 the time, in milliseconds since the epoch; $12 the writer and
+ * $13 the number of the write. A write that comes again does nothing, since its number is stored. If the first one is
+ * still running, its row keeps the second one waiting. All other rows are locked in one order, so that no two processes
+ * wait for each other. An entry that keeps its head keeps its place.
  */
 export const WRITE = `
-  WITH entries AS (
+  WITH turn AS (
+    INSERT INTO ${WRITERS} AS w (writer, number, hour) VALUES ($12, $13, $11::bigint / ${HOUR})
+    ON CONFLICT (writer) DO UPDATE SET number = excluded.number, hour = excluded.hour
+    WHERE w.number < excluded.number
+    RETURNING 1
+  ), entries AS (
     INSERT INTO ${ENTRIES} AS e (destination, message_id, ordinal, head, attempts)
     SELECT destination, message_id, ordinal, head, string_to_array(attempts, E'\\n')
     FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::text[])
       AS given (destination, message_id, ordinal, head, attempts)
+    WHERE EXISTS (SELECT 1 FROM turn)
     ORDER BY destination COLLATE "C", message_id COLLATE "C"
     ON CONFLICT (destination, message_id) DO UPDATE SET
       ordinal = CASE
@@ -101,13 +119,15 @@ export const WRITE = `
         [greatest(cardinality(e.attempts) + cardinality(excluded.attempts) - ${KEPT_ATTEMPTS - 1}, 1):]
   ), minutes AS (
     INSERT INTO ${MINUTES} AS m (minute, counts)
-    SELECT minute, counts::jsonb FROM unnest($9::bigint[], $10::text[]) AS given (minute, counts) ORDER BY minute
+    SELECT minute, counts::jsonb FROM unnest($9::bigint[], $10::text[]) AS given (minute, counts)
+    WHERE EXISTS (SELECT 1 FROM turn)
+    ORDER BY minute
     ON CONFLICT (minute) DO UPDATE SET counts = ${sumOf('m')}
   )
   INSERT INTO ${HOURS} AS h (destination, hour, counts)
   SELECT destination, hour, counts::jsonb FROM unnest($6::text[], $7::bigint[], $8::text[])
     AS given (destination, hour, counts)
-  WHERE ${WITHOUT_SYNC}
+  WHERE EXISTS (SELECT 1 FROM turn) AND ${WITHOUT_SYNC}
   ORDER BY destination COLLATE "C", hour
   ON CONFLICT (destination, hour) DO UPDATE SET counts = ${sumOf('h')}`;
 
@@ -134,7 +154,8 @@ export const TRIM = `
 /** $1 the time, in milliseconds since the epoch */
 export const EXPIRE = `
   WITH gone AS (DELETE FROM ${HOURS} WHERE hour < ${oldestHour('$1')} RETURNING destination),
-    minutes AS (DELETE FROM ${MINUTES} WHERE minute < ${oldestMinute('$1')})
+    minutes AS (DELETE FROM ${MINUTES} WHERE minute < ${oldestMinute('$1')}),
+    writers AS (DELETE FROM ${WRITERS} WHERE hour < ${oldest('$1', HOUR, KEPT_NUMBERS)})
   DELETE FROM ${ENTRIES} AS e USING (SELECT DISTINCT destination FROM gone) AS old
   WHERE e.destination = old.destination AND e.ordinal < ${oldestHour('$1')} * ${ordinalOf(HOUR)} AND ${WITHOUT_SYNC}`;
 

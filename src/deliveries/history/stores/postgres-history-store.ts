@@ -1,4 +1,7 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import { types } from 'node:util';
+import { isAnswerLost } from '../../../queue/postgres/lost-answer.js';
 import { OwnTables } from '../../../queue/postgres/own-tables.js';
 import type { QueueStorage } from '../../../queue/queue-backend.js';
 import { failureOf } from '../../../queue/queue-failure.js';
@@ -24,6 +27,8 @@ const EXPIRE_INTERVAL = 3_600_000;
  * lock on its table.
  */
 const MOST_READS = 2;
+/** Time after which a write without an answer is repeated, in milliseconds. */
+const REPEAT_AFTER = 1_000;
 
 interface EntryRow {
   message_id: string;
@@ -50,6 +55,10 @@ export class PostgresHistoryStore implements HistoryStore {
    * Runs one removal at a time: many destinations may be deleted at once, and each takes a connection as a read does.
    */
   private readonly removals = new Mutex();
+  /** Runs one write at a time: after a write with a greater number, a write would do nothing. */
+  private readonly writes = new Mutex();
+  private readonly writer = randomUUID();
+  private number = 0;
   private expiredAt = -Infinity;
 
   constructor(pool: Extract<QueueStorage, { kind: 'postgres' }>['pool']) {
@@ -57,13 +66,15 @@ export class PostgresHistoryStore implements HistoryStore {
   }
 
   async write(histories: readonly StoredHistory[], now: number, minutes: StoredPeriods = []): Promise<void> {
-    await this.tables.query(statements.WRITE, [
+    const params = [
       ...columnsOfEntries(histories),
       ...columnsOfHours(histories),
       minutes.map(([minute]) => minute),
       minutes.map(([, counts]) => JSON.stringify(counts)),
       now,
-    ]);
+      this.writer,
+    ];
+    await this.writes.run(() => this.writeOnce([...params, ++this.number]));
     await this.tidy(histories, now);
   }
 
@@ -98,6 +109,24 @@ export class PostgresHistoryStore implements HistoryStore {
 
   async forget(destination: string): Promise<void> {
     await this.removals.run(() => this.tables.look(statements.ENTRIES, statements.FORGET, [destination]));
+  }
+
+  /**
+   * Repeats a write whose answer is lost until it is answered, as Redis's client does: the server may have carried it
+   * out, or may do so when it goes on. Meanwhile nothing else is written.
+   */
+  private async writeOnce(params: readonly unknown[]): Promise<void> {
+    let isInDoubt = false;
+    for (;;) {
+      try {
+        await this.tables.query(statements.WRITE, params);
+        return;
+      } catch (error) {
+        isInDoubt ||= isAnswerLost(error);
+        if (!isInDoubt || failureOf(error) === undefined) throw error;
+      }
+      await pause(REPEAT_AFTER, undefined, { ref: false });
+    }
   }
 
   /** Removes what is too old. Queue failures do not fail the write, which would be counted twice if repeated. */
