@@ -67,12 +67,13 @@ export const FIND = `${LIST} WHERE trait = $1`;
 
 /**
  * $1 trait, $2 kind, $3 token, $4 milliseconds. A lock that expires much later than that was taken before the clock
- * was set back, and is taken over. A process that still holds it learns that it is lost.
+ * was set back, and is taken over. A process that still holds it learns that it is lost. A caller whose first answer was
+ * lost has the lock already.
  */
 export const LOCK = `
   INSERT INTO ${SCHEMA}.audience_lock AS l (trait, kind, token, expires_at) VALUES ($1, $2, $3, ${until('$4')})
   ON CONFLICT (trait, kind) DO UPDATE SET token = excluded.token, expires_at = excluded.expires_at
-  WHERE l.expires_at <= clock_timestamp() OR l.expires_at > ${until('2 * $4')}
+  WHERE l.expires_at <= clock_timestamp() OR l.expires_at > ${until('2 * $4')} OR l.token = excluded.token
   RETURNING 1`;
 
 /** $1 trait, $2 kind */

@@ -1,4 +1,5 @@
 import { AudienceLockLostError } from '../../errors/audience.errors.js';
+import { isAnswerLost } from '../../queue/postgres/lost-answer.js';
 import { OwnTables } from '../../queue/postgres/own-tables.js';
 import type { QueueStorage } from '../../queue/queue-backend.js';
 import { TimeSlice } from '../../shared/time-slice.js';
@@ -72,7 +73,12 @@ export class PostgresAudienceStore implements AudienceStore {
   }
 
   async lock(trait: string, kind: AudienceLockKind, token: string, duration: number): Promise<boolean> {
-    const taken = await this.query(statements.LOCK, [trait, kind, token, duration]);
+    const params = [trait, kind, token, duration];
+    const taken = await this.query(statements.LOCK, params).catch((error: unknown) => {
+      if (!isAnswerLost(error)) throw error;
+      // Otherwise, a lock that was given would keep everybody out until it expires, its own caller included.
+      return this.query(statements.LOCK, params);
+    });
     if (taken.length === 0) await this.query(statements.WANT, [trait, kind]);
     return taken.length > 0;
   }

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, jest } from '@jest/globals';
 import pg from 'pg';
-import { DeliveriesService } from '../../../src/index.js';
+import { AudiencesService, DeliveriesService } from '../../../src/index.js';
 import { QUEUE_BACKEND, type QueueBackend } from '../../../src/queue/queue-backend.js';
 import type { AnalyticsApp } from '../../support/analytics-app.js';
 import { describeWith } from '../../support/describe-backend.js';
@@ -70,6 +70,18 @@ describeWith('postgres', PostgresServer.installed, 'a process that delivers, on 
     for (const totals of [hours, minutes]) {
       expect(totals.reduce((sum, { failed }) => sum + failed, 0)).toBe(1);
     }
+  });
+
+  it('takes the lock of an audience, although it holds the lock already', async () => {
+    const proxy = await stage.add(TcpProxy.start(server));
+    const app = await stage.app({
+      connection: proxy.through(await server.createDatabase()),
+      webhooks: webhooksTo(await stage.receiver()),
+    });
+    const audiences = app.context.get(AudiencesService);
+    const broken = proxy.breakWithin(/INSERT INTO nestjs_analytics\.audience_lock/, BEFORE_ROWS);
+    expect(await audiences.add('VIP', 'u1', { wait: 0 })).toBe(true);
+    await broken;
   });
 });
 
