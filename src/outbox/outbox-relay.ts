@@ -8,6 +8,7 @@ import type { QueueHealth } from '../queue/queue-health.js';
 import { within } from '../shared/within.js';
 import { Alarm } from './alarm.js';
 import { RemovalError } from './database-error.js';
+import { DueRows } from './due-rows.js';
 import { jobsOf } from './outbox-jobs.js';
 import type { OutboxLog } from './outbox-log.js';
 import { CLAIM, type ClaimLimit, type OutboxRow, type OutboxStore, RENEWAL } from './outbox-store.js';
@@ -56,11 +57,13 @@ export class OutboxRelay {
   private unlisten: (() => Promise<void>) | undefined;
   private isStopped = false;
   private isGivenUp = false;
+  private readonly dueRows: DueRows;
   private readonly settlement: RowSettlement;
   private readonly rowsInQueue: RowsInQueue;
   private readonly waitingRows: WaitingRows;
 
   constructor(private readonly parts: OutboxRelayParts) {
+    this.dueRows = new DueRows(parts.store);
     this.settlement = new RowSettlement(parts);
     this.rowsInQueue = new RowsInQueue(parts.store, parts.log);
     this.waitingRows = new WaitingRows(parts.store, parts.backlogs);
@@ -126,12 +129,12 @@ export class OutboxRelay {
 
   /** Resolves to the milliseconds until the next look: 0 if more rows can probably be moved. */
   private async look(): Promise<number> {
-    const { health, store } = this.parts;
+    const { health } = this.parts;
     // Until these rows are deleted, no others are moved: more and more would remain, and all be moved again.
     await this.rowsInQueue.remove();
     // A queue that only refuses jobs has to be tried, to see when it accepts them again.
     if (!health.isUp && !health.isRefusing) return POLL;
-    const { rows, isFull } = await store.claim(CLAIM, LIMIT);
+    const { rows, isFull } = await this.dueRows.claim(LIMIT);
     await this.move(rows);
     if (this.isStopped) return 0;
     const waiting = await this.waitingRows.claim(LIMIT);

@@ -35,7 +35,7 @@ export interface OutboxRow extends RowWithoutMessage {
   bytes: number;
 }
 
-interface ClaimedRows {
+export interface ClaimedRows {
   rows: OutboxRow[];
   /** Whether more rows may be due. */
   isFull: boolean;
@@ -89,9 +89,14 @@ export class OutboxStore {
     await new OutboxCheck(this.database, this.table, this.checkOptions).run();
   }
 
-  /** Claims due rows for `duration` milliseconds. Resolves to them in the order in which they were written. */
-  async claim(duration: number, limit: ClaimLimit): Promise<ClaimedRows> {
-    const rows = await this.rows<OutboxRow>(this.table.claim, [duration, limit.rows, limit.bytes]);
+  /**
+   * Claims due rows for `duration` milliseconds. Resolves to them in the order in which they were written.
+   *
+   * @param takesAgain whether rows that were claimed before are claimed
+   */
+  async claim(duration: number, limit: ClaimLimit, takesAgain: boolean): Promise<ClaimedRows> {
+    const values = [duration, limit.rows, limit.bytes, takesAgain ? limit.rows : 0];
+    const rows = await this.rows<OutboxRow>(this.table.claim, values);
     const bytes = rows.reduce((sum, row) => sum + row.bytes, 0);
     const isFull = rows.length === limit.rows || bytes >= limit.bytes;
     return { rows: rows.sort((a, b) => a.id - b.id), isFull };

@@ -32,8 +32,9 @@ const MIGRATION_LOCK = 4_712_366_097;
 
 /** Sums up bytes only after the rows are locked: before, it is not known which rows other relays hold. */
 const FIRST_DUE = `
-        SELECT * FROM (SELECT *, sum(bytes) OVER (ORDER BY due_at, id) - bytes AS before FROM due) AS summed
-        WHERE before < $3::int
+        SELECT * FROM (
+          SELECT *, sum(bytes) OVER (ORDER BY due_at = '${NEVER_CLAIMED}', due_at, id) - bytes AS before FROM due
+        ) AS summed WHERE before < $3::int
       `;
 
 /** The statements of one outbox. Its names were checked, so they need no escaping. */
@@ -54,8 +55,9 @@ export interface OutboxTable {
   /** $1 source, $2 message. */
   readonly insert: string;
   /**
-   * $1 duration in milliseconds, $2 maximum number of rows, $3 maximum number of bytes, which the last row may exceed.
-   * Claims due rows that no other relay has claimed.
+   * $1 duration in milliseconds, $2 maximum number of rows, $3 maximum number of bytes, which the last row may exceed,
+   * $4 maximum number of rows that were claimed before. Claims due rows that no other relay has claimed, first those that
+   * were claimed before.
    */
   readonly claim: string;
   /** $1 ids, $2 milliseconds, $3 problems: '' for none, null for no change. Sets when rows may be claimed again. */
@@ -96,10 +98,10 @@ CREATE INDEX IF NOT EXISTS "${table}_due" ON ${name} (due_at, id);
 COMMENT ON TABLE ${name} IS '${COMMENT} ${OUTBOX_VERSION}';`;
   const until = (parameter: string): string =>
     `clock_timestamp() + ${parameter}::float8 * interval '1 millisecond'`;
-  const claim = (which: string, taken = 'TABLE due'): string => `
-      WITH due AS (
-        SELECT id, due_at, octet_length(message) AS bytes FROM ${name} WHERE ${which} FOR UPDATE SKIP LOCKED
-      ), taken AS (${taken}), until AS MATERIALIZED (SELECT ${until('$1')} AS at)
+  const locked = (which: string): string =>
+    `SELECT id, due_at, octet_length(message) AS bytes FROM ${name} WHERE ${which} FOR UPDATE SKIP LOCKED`;
+  const claim = (due: string, taken = 'TABLE due'): string => `
+      WITH ${due}, taken AS (${taken}), until AS MATERIALIZED (SELECT ${until('$1')} AS at)
       UPDATE ${name} AS o SET due_at = until.at FROM taken, until WHERE o.id = taken.id
       RETURNING o.id::float8 AS id, taken.due_at::text AS due, o.version, o.source, o.message, taken.bytes::float8 AS bytes,
         to_json(o.destinations) AS destinations, o.problem,
@@ -128,7 +130,15 @@ END $outbox$`,
       `INSERT INTO ${name} (version, source, message) ` +
       `SELECT ${OUTBOX_VERSION}, $1::text, $2::text FROM pg_notify('${OUTBOX_CHANNEL}', '${schema}.${table}')`,
     // `statement_timestamp()` can use the index. With `clock_timestamp()`, PostgreSQL would read all rows that wait.
-    claim: claim('due_at <= statement_timestamp() ORDER BY due_at, id LIMIT $2::int', FIRST_DUE),
+    // No more unclaimed rows are locked than are needed: a query in `WITH` runs only as far as its rows are asked for.
+    claim: claim(
+      `again AS (${locked(`
+        due_at > '${NEVER_CLAIMED}' AND due_at <= statement_timestamp() ORDER BY due_at, id LIMIT $4::int`)}
+      ), unclaimed AS (${locked(`
+        due_at <= '${NEVER_CLAIMED}' ORDER BY due_at, id LIMIT $2::int`)}
+      ), due AS (SELECT * FROM (TABLE again UNION ALL TABLE unclaimed) AS found LIMIT $2::int)`,
+      FIRST_DUE,
+    ),
     postpone: `
       WITH now AS MATERIALIZED (SELECT clock_timestamp() AS at)
       UPDATE ${name} AS o SET due_at = now.at + later.delay * interval '1 millisecond',
@@ -150,7 +160,7 @@ END $outbox$`,
         WHERE (due_at, id) > ('${WAITING}', $1::bigint) AND due_at < 'infinity'
         ORDER BY due_at, id LIMIT $2::int
       ) AS page GROUP BY destinations`,
-    claimWaiting: claim(`id = ANY($2::bigint[]) AND due_at = '${WAITING}'`),
+    claimWaiting: claim(`due AS (${locked(`id = ANY($2::bigint[]) AND due_at = '${WAITING}'`)})`),
     setAside: `UPDATE ${name} SET problem = $2::text, due_at = 'infinity' WHERE id = ANY($1::bigint[])`,
     status: `
       SELECT count(*) FILTER (WHERE due_at < 'infinity')::float8 AS waiting,

@@ -7,12 +7,15 @@ import { describeWith } from '../support/describe-backend.js';
 import { PostgresServer } from '../support/postgres-server.js';
 import type { Receiver } from '../support/receiver.js';
 import { Stage, webhooksTo } from '../support/stage.js';
+import { until } from '../support/until.js';
 import { Shop } from './outbox-stage.js';
 
 /** Far more commits than a relay makes looks by itself in the same time. */
 const COMMITS = 100;
 /** Interval at which a relay looks by itself, in milliseconds. */
 const POLL = 2_000;
+/** Number of rows that a relay claims at once. */
+const LIMIT = 500;
 
 describeWith('postgres', PostgresServer.installed, 'a relay beside other outboxes of its database', () => {
   const stage = new Stage();
@@ -35,7 +38,7 @@ describeWith('postgres', PostgresServer.installed, 'a relay beside other outboxe
     const connection: OutboxDatabase = {
       query: async (text, values) => {
         const result = await database.query(text, values);
-        if (text.includes('due_at <=')) {
+        if (isLook(text)) {
           looks++;
           onLook();
         }
@@ -51,6 +54,10 @@ describeWith('postgres', PostgresServer.installed, 'a relay beside other outboxe
     });
   });
   afterAll(() => server.dispose());
+
+  function isLook(text: string): boolean {
+    return text.includes('due_at <=');
+  }
 
   it('is not woken by commits to another table', async () => {
     const app = await stage.app({
@@ -78,5 +85,33 @@ describeWith('postgres', PostgresServer.installed, 'a relay beside other outboxe
       await looked.promise;
     }
     expect(looks).toBeGreaterThanOrEqual(COMMITS);
+  });
+
+  it('claims the rows of a killed process first, and newer rows at every other look', async () => {
+    const options = { connection: shop.url, prefix: 'shop', webhooks: webhooksTo(receiver) };
+    const producer = await stage.app({
+      ...options,
+      worker: false,
+      outbox: { connection: shop.url, migrate: true },
+    });
+    await shop.pay(producer);
+    await shop.pool.query(`INSERT INTO nestjs_analytics.outbox (version, source, message)
+      SELECT version, source, message FROM nestjs_analytics.outbox, generate_series(2, ${4 * LIMIT})`);
+    await shop.pool.query(`UPDATE nestjs_analytics.outbox SET due_at = now() WHERE id <= ${2 * LIMIT}`);
+    const database = await stage.add(PgDatabase.open(shop.url));
+    const claimed: number[][] = [];
+    const connection: OutboxDatabase = {
+      query: async (text, values) => {
+        const result = await database.query(text, values);
+        if (isLook(text)) claimed.push((result.rows as { id: number }[]).map(({ id }) => id));
+        return result;
+      },
+    };
+    await stage.app({ ...options, outbox: { connection } });
+    await receiver.received(1);
+    const isOld = (id: number): boolean => id <= 2 * LIMIT;
+    await until(() => (claimed.length > 2 ? true : undefined));
+    expect(claimed.slice(0, 3).map((ids) => ids.filter(isOld).length)).toEqual([LIMIT, 0, LIMIT]);
+    expect(claimed[1]).toHaveLength(LIMIT);
   });
 });
