@@ -113,7 +113,14 @@ export class OutboxRelay {
         delay = Math.min(2 * delay, MAX_RETRY_DELAY);
       }
       await alarm.wait(pause, INTERVAL - (performance.now() - startedAt));
+      await this.rest();
     }
+  }
+
+  /** Rests after a look that found nothing. A notification does not end this, but closing does. */
+  private async rest(): Promise<void> {
+    const milliseconds = Math.min(this.dueRows.rest, POLL);
+    if (milliseconds > 0 && !this.isStopped) await this.closing.wait(milliseconds, 0);
   }
 
   /** Reports a failure, unless work was interrupted because the application closes. */
@@ -139,7 +146,7 @@ export class OutboxRelay {
     if (this.isStopped) return 0;
     const waiting = await this.waitingRows.claim(LIMIT);
     this.waitingRows.settled(await this.move(waiting));
-    return isFull ? 0 : Math.min(this.waitingRows.pause, POLL);
+    return isFull ? 0 : Math.min(this.dueRows.pause, this.waitingRows.pause, POLL);
   }
 
   private async move(rows: OutboxRow[]): Promise<RowDecision[]> {

@@ -13,6 +13,16 @@ export interface ClaimLimit {
   bytes: number;
 }
 
+/** Which of the rows that are due to claim. */
+export interface DueRange {
+  /** Rows that were never claimed are claimed if their id is higher. */
+  after: number;
+  /** Rows that were claimed before are claimed if they are due for no longer than this, in milliseconds; `null`: all. */
+  dueFor: number | null;
+  /** Whether rows that were claimed before are claimed. */
+  takesAgain: boolean;
+}
+
 /** A row without its message. */
 export interface RowWithoutMessage {
   id: number;
@@ -71,8 +81,16 @@ export interface OutboxStatus {
   setAside: number;
 }
 
+interface OutboxCount extends Omit<OutboxStatus, 'oldestAge'> {
+  oldestAge: number | null;
+  /** `null` if there is no row. */
+  newAfter: number | null;
+}
+
 /** Reads and changes the rows of the outbox. */
 export class OutboxStore {
+  private lastNewAfter = 0;
+
   constructor(
     private readonly database: OutboxDatabase,
     readonly table: OutboxTable,
@@ -89,13 +107,15 @@ export class OutboxStore {
     await new OutboxCheck(this.database, this.table, this.checkOptions).run();
   }
 
-  /**
-   * Claims due rows for `duration` milliseconds. Resolves to them in the order in which they were written.
-   *
-   * @param takesAgain whether rows that were claimed before are claimed
-   */
-  async claim(duration: number, limit: ClaimLimit, takesAgain: boolean): Promise<ClaimedRows> {
-    const values = [duration, limit.rows, limit.bytes, takesAgain ? limit.rows : 0];
+  /** When rows were last counted, all those that were never claimed had higher ids. 0 if that is not known. */
+  get newAfter(): number {
+    return this.lastNewAfter;
+  }
+
+  /** Claims due rows for `duration` milliseconds. Resolves to them in the order in which they were written. */
+  async claim(duration: number, limit: ClaimLimit, range: DueRange): Promise<ClaimedRows> {
+    const { after, dueFor, takesAgain } = range;
+    const values = [duration, limit.rows, limit.bytes, after, dueFor, takesAgain ? limit.rows : 0];
     const rows = await this.rows<OutboxRow>(this.table.claim, values);
     const bytes = rows.reduce((sum, row) => sum + row.bytes, 0);
     const isFull = rows.length === limit.rows || bytes >= limit.bytes;
@@ -151,7 +171,8 @@ export class OutboxStore {
   }
 
   async status(): Promise<OutboxStatus> {
-    const [row] = await this.rows<OutboxStatus & { oldestAge: number | null }>(this.table.status, []);
+    const [row] = await this.rows<OutboxCount>(this.table.status, []);
+    this.lastNewAfter = row?.newAfter ?? this.lastNewAfter;
     return {
       waiting: row?.waiting ?? 0,
       oldestAge: Math.max(Math.round(row?.oldestAge ?? 0), 0),

@@ -56,8 +56,9 @@ export interface OutboxTable {
   readonly insert: string;
   /**
    * $1 duration in milliseconds, $2 maximum number of rows, $3 maximum number of bytes, which the last row may exceed,
-   * $4 maximum number of rows that were claimed before. Claims due rows that no other relay has claimed, first those that
-   * were claimed before.
+   * $4 id after which new rows are claimed, $5 milliseconds for which rows that were claimed before may have been due,
+   * or null for no limit, $6 maximum number of these rows. Claims due rows that no other relay has claimed, first those
+   * that were claimed before.
    */
   readonly claim: string;
   /** $1 ids, $2 milliseconds, $3 problems: '' for none, null for no change. Sets when rows may be claimed again. */
@@ -77,7 +78,10 @@ export interface OutboxTable {
   readonly claimWaiting: string;
   /** $1 ids, $2 problem. Sets rows aside: they stay in the table and are not moved. */
   readonly setAside: string;
-  /** Counts the rows, and returns the age of the oldest row that waits. */
+  /**
+   * Counts the rows, and returns the age of the oldest row that waits, and the highest known id that no unclaimed row
+   * has, nor any row with a lower id.
+   */
   readonly status: string;
 }
 
@@ -133,9 +137,11 @@ END $outbox$`,
     // No more unclaimed rows are locked than are needed: a query in `WITH` runs only as far as its rows are asked for.
     claim: claim(
       `again AS (${locked(`
-        due_at > '${NEVER_CLAIMED}' AND due_at <= statement_timestamp() ORDER BY due_at, id LIMIT $4::int`)}
+        due_at > coalesce(statement_timestamp() - $5::float8 * interval '1 millisecond', '${NEVER_CLAIMED}')
+        AND due_at <= statement_timestamp() ORDER BY due_at, id LIMIT $6::int`)}
       ), unclaimed AS (${locked(`
-        due_at <= '${NEVER_CLAIMED}' ORDER BY due_at, id LIMIT $2::int`)}
+        (due_at, id) > ('${NEVER_CLAIMED}', $4::bigint) AND due_at <= '${NEVER_CLAIMED}'
+        ORDER BY due_at, id LIMIT $2::int`)}
       ), due AS (SELECT * FROM (TABLE again UNION ALL TABLE unclaimed) AS found LIMIT $2::int)`,
       FIRST_DUE,
     ),
@@ -166,7 +172,8 @@ END $outbox$`,
       SELECT count(*) FILTER (WHERE due_at < 'infinity')::float8 AS waiting,
         count(*) FILTER (WHERE due_at = 'infinity')::float8 AS "setAside",
         extract(epoch FROM clock_timestamp() - min(created_at) FILTER (WHERE due_at < 'infinity'))::float8
-          * 1000 AS "oldestAge"
+          * 1000 AS "oldestAge",
+        coalesce(min(id) FILTER (WHERE due_at = '${NEVER_CLAIMED}') - 1, max(id))::float8 AS "newAfter"
       FROM ${name}`,
   };
 }

@@ -1,4 +1,5 @@
 import type { BacklogCounter } from '../queue/backlog-counter.js';
+import { endOfRest } from './end-of-rest.js';
 import {
   CLAIM,
   type ClaimLimit,
@@ -11,9 +12,9 @@ import type { RowDecision } from './row-reader.js';
 
 /** Number of rows that are read at once. */
 const PAGE = 5_000;
-/** Pause between two pages, in milliseconds. */
+/** Shortest pause between two pages, in milliseconds. */
 const INTERVAL = 1_000;
-/** Pause while no row waits, in milliseconds. */
+/** Shortest pause while no row waits, in milliseconds. */
 const IDLE_INTERVAL = 2_000;
 
 interface WaitingRow {
@@ -57,13 +58,14 @@ export class WaitingRows {
       this.askForRoom();
       return [];
     }
+    const startedAt = performance.now();
     let interval = INTERVAL;
     if (this.page.length === 0) {
       const groups = await this.store.waiting(this.after, PAGE);
       if (groups.length === 0 && this.after === 0) interval = IDLE_INTERVAL;
       this.turnTo(groups);
     }
-    this.nextAt = performance.now() + interval;
+    this.nextAt = Math.max(performance.now() + interval, endOfRest(startedAt));
     const ids = this.takeFromPage(limit);
     return ids.length === 0 ? [] : this.store.claimWaiting(CLAIM, ids);
   }

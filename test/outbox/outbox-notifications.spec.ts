@@ -1,7 +1,10 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import pg from 'pg';
 import type { OutboxDatabase } from '../../src/options/outbox-options.interface.js';
 import { OUTBOX_CHANNEL } from '../../src/outbox/outbox-table.js';
 import { PgDatabase } from '../../src/outbox/pg-database.js';
+import type { AnalyticsApp } from '../support/analytics-app.js';
 import { deferred } from '../support/deferred.js';
 import { describeWith } from '../support/describe-backend.js';
 import { PostgresServer } from '../support/postgres-server.js';
@@ -14,10 +17,16 @@ import { Shop } from './outbox-stage.js';
 const COMMITS = 100;
 /** Interval at which a relay looks by itself, in milliseconds. */
 const POLL = 2_000;
+/** Number of rows that were moved while a session kept a snapshot. */
+const MOVED = 20_000;
+/** Time that such a look takes at least, in milliseconds: as long as if far more rows had been moved. */
+const SLOW = 200;
 /** Number of rows that a relay claims at once. */
 const LIMIT = 500;
+/** Returns how many entries of the index the current transaction has read. */
+const READ = `SELECT pg_stat_get_xact_tuples_returned('nestjs_analytics.billing_due'::regclass)::int AS entries`;
 
-describeWith('postgres', PostgresServer.installed, 'a relay beside other outboxes of its database', () => {
+describeWith('postgres', PostgresServer.installed, 'a relay in a database with other sessions', () => {
   const stage = new Stage();
   let server: PostgresServer;
   let shop: Shop;
@@ -25,6 +34,9 @@ describeWith('postgres', PostgresServer.installed, 'a relay beside other outboxe
   /** Number of times that the relay of the table `billing` has looked for rows. */
   let looks: number;
   let onLook: () => void;
+  /** Number of these looks that have read an entry of the index for each row of `MOVED`. */
+  let looksAtAll: number;
+  let billing: AnalyticsApp;
 
   beforeAll(async () => {
     server = await PostgresServer.create();
@@ -33,20 +45,24 @@ describeWith('postgres', PostgresServer.installed, 'a relay beside other outboxe
     shop = await stage.add(Shop.open(await server.createDatabase()));
     receiver = await stage.receiver();
     looks = 0;
+    looksAtAll = 0;
     onLook = () => undefined;
     const database = await stage.add(PgDatabase.open(shop.url));
     const connection: OutboxDatabase = {
       query: async (text, values) => {
-        const result = await database.query(text, values);
-        if (isLook(text)) {
-          looks++;
-          onLook();
+        if (!isLook(text)) return database.query(text, values);
+        const { result, entries } = await look(text, values);
+        looks++;
+        if (entries >= MOVED) {
+          looksAtAll++;
+          await pause(SLOW);
         }
+        onLook();
         return result;
       },
       listen: (channel, callback) => database.listen(channel, callback),
     };
-    await stage.app({
+    billing = await stage.app({
       connection: shop.url,
       prefix: 'billing',
       webhooks: webhooksTo(receiver),
@@ -57,6 +73,25 @@ describeWith('postgres', PostgresServer.installed, 'a relay beside other outboxe
 
   function isLook(text: string): boolean {
     return text.includes('due_at <=');
+  }
+
+  /** Looks for rows, and counts the entries of the index that this reads. */
+  async function look(text: string, values: unknown[]): Promise<{ result: pg.QueryResult; entries: number }> {
+    const client = await shop.pool.connect();
+    const entries = async (): Promise<number> => {
+      const { rows } = await client.query<{ entries: number }>(READ);
+      return rows[0]?.entries ?? 0;
+    };
+    try {
+      await client.query('BEGIN');
+      const before = await entries();
+      const result = await client.query(text, values);
+      const after = await entries();
+      await client.query('COMMIT');
+      return { result, entries: after - before };
+    } finally {
+      client.release();
+    }
   }
 
   it('is not woken by commits to another table', async () => {
@@ -85,6 +120,32 @@ describeWith('postgres', PostgresServer.installed, 'a relay beside other outboxe
       await looked.promise;
     }
     expect(looks).toBeGreaterThanOrEqual(COMMITS);
+  });
+
+  it('rarely reads what was moved while a session kept its snapshot', async () => {
+    const reader = new pg.Client({ connectionString: shop.url });
+    await stage.add(reader.connect().then(() => ({ close: () => reader.end() })));
+    await reader.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
+    await reader.query('SELECT 1 FROM nestjs_analytics.billing');
+    const long = await shop.pool.connect();
+    await long.query('BEGIN');
+    await billing.analytics.within(long).track({ userId: 'u1', event: 'Invoice Sent' });
+    // One transaction, so that the relay leaves these rows alone.
+    await shop.pool.query(`
+      INSERT INTO nestjs_analytics.billing (version, source, message)
+        SELECT 1, 'default', '{}' FROM generate_series(1, ${MOVED});
+      DELETE FROM nestjs_analytics.billing`);
+    for (let commit = 1; commit <= COMMITS; commit++) {
+      await shop.pay(billing);
+      await receiver.received(commit);
+    }
+    expect(looks).toBeGreaterThanOrEqual(COMMITS);
+    expect(looksAtAll).toBeGreaterThanOrEqual(1);
+    expect(looksAtAll).toBeLessThan(looks / 4);
+    // Its id is lower than those of all rows that were moved.
+    await long.query('COMMIT');
+    long.release();
+    await receiver.received(COMMITS + 1);
   });
 
   it('claims the rows of a killed process first, and newer rows at every other look', async () => {
