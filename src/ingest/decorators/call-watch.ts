@@ -25,7 +25,7 @@ export function watchCall(run: () => unknown, onOutcome: OutcomeListener, observ
     onOutcome({ failed: true, result: undefined, error });
     throw error;
   }
-  if (isObservable(returned)) observe(returned, onOutcome);
+  if (isStream(returned)) observe(returned, onOutcome);
   else if (isPromise(returned)) {
     const { fulfilled, rejected } = reactionsOf(onOutcome, observe);
     // Adds a branch to the promise. The promise itself goes to the caller without an extra tick.
@@ -33,6 +33,15 @@ export function watchCall(run: () => unknown, onOutcome: OutcomeListener, observ
   } else if (!isObject(returned) || !watchThenable(returned, reactionsOf(onOutcome, observe)))
     onOutcome({ failed: false, result: returned, error: undefined });
   return returned;
+}
+
+/** Returns whether a value is an Observable. A value whose getters or proxy traps throw is not. */
+function isStream(value: unknown): value is Observable<unknown> {
+  try {
+    return isObservable(value);
+  } catch {
+    return false;
+  }
 }
 
 /**
@@ -62,7 +71,7 @@ function isObject(value: unknown): value is object {
 function reactionsOf(onOutcome: OutcomeListener, observe: Observe): Reactions {
   return {
     fulfilled: (result) => {
-      if (!isObservable(result)) onOutcome({ failed: false, result, error: undefined });
+      if (!isStream(result)) onOutcome({ failed: false, result, error: undefined });
       else
         observe(result, (end) => {
           onOutcome(end.failed ? end : { ...end, result });

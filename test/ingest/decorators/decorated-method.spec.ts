@@ -71,12 +71,42 @@ class Jobs {
     yield this.prefix;
   }
 
+  @Track('Configured', { userId: 'u1' })
+  configures<T>(value: T): T {
+    return value;
+  }
+
+  @Track('Configured later', { userId: 'u1' })
+  async configuresLater<T>(value: T): Promise<T> {
+    await this.started;
+    return value;
+  }
+
   @Track('First', { userId: 'u1' })
   @Track('Second', { userId: 'u1' })
   @Track('Third', { userId: 'u1' })
   thrice(): void {
     this.prefix = '';
   }
+}
+
+/** Mimics a configuration that throws if it is asked for a setting that it does not have. */
+function strictConfig(): object {
+  return new Proxy(
+    {},
+    {
+      get: (_settings, name) => {
+        if (name === 'then') return undefined;
+        throw new Error(`There is no setting ${String(name)}`);
+      },
+    },
+  );
+}
+
+function revokedProxy(): object {
+  const { proxy, revoke } = Proxy.revocable({}, {});
+  revoke();
+  return proxy;
 }
 
 async function startJobs(): Promise<{ jobs: Jobs; logs: Logs; events: () => unknown[] }> {
@@ -101,6 +131,15 @@ describe('a decorated method', () => {
       jobs.throws();
     }).toThrow(jobs.failing);
     expect(events()).toEqual([['Thrown']]);
+  });
+
+  it('returns a proxy that throws when it is examined, and is recorded', async () => {
+    const { jobs, events } = await startJobs();
+    const [strict, revoked] = [strictConfig(), revokedProxy()];
+    expect(jobs.configures(strict) === strict).toBe(true);
+    expect(jobs.configures(revoked) === revoked).toBe(true);
+    expect((await jobs.configuresLater(strict)) === strict).toBe(true);
+    expect(events()).toEqual([['Configured'], ['Configured'], ['Configured later']]);
   });
 
   it('returns its own promise, not a derived one', async () => {
