@@ -12,6 +12,7 @@ import { LimitedErrors } from '../../queue/limited-errors.js';
 import { FailedMessageLog } from './failed-message-log.js';
 import { Intake } from './intake.js';
 import { RateLimiter } from './rate-limiter.js';
+import { ReturnedDeliveries } from './returned-deliveries.js';
 import { failedAnswer, PREFLIGHT_ANSWER, refusedAnswer } from './tracking-answer.js';
 import { TrackingApi } from './tracking-api.js';
 import { TRACKING_PATHS, type TrackingRoute, trackingRoute } from './tracking-routes.js';
@@ -92,6 +93,7 @@ export function createTrackingApi(
     keys: new WriteKeys(sources),
     limiter: new RateLimiter(rateLimit),
     unknownKeys: new UnknownKeyLog(logger),
+    returned: new ReturnedDeliveries(logger),
     failures: new FailedMessageLog(logger),
   });
   return new TrackingApiHandler(api, path, new LimitedErrors(logger), shutdownTimeout);

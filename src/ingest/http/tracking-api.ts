@@ -17,6 +17,7 @@ import { restoreIds } from './message-ids.js';
 import type { RateLimiter, RequestSize } from './rate-limiter.js';
 import { receivedMessage, uncountedBytes } from './received-message.js';
 import { type ReceivedRequest, readRequest } from './received-request.js';
+import type { ReturnedDeliveries } from './returned-deliveries.js';
 import { acceptedAnswer, type RefusedMessage } from './tracking-answer.js';
 import type { TrackingRoute } from './tracking-routes.js';
 import type { UnknownKeyLog } from './unknown-key-log.js';
@@ -30,6 +31,7 @@ export interface TrackingApiParts {
   keys: WriteKeys;
   limiter: RateLimiter;
   unknownKeys: UnknownKeyLog;
+  returned: ReturnedDeliveries;
   failures: FailedMessageLog;
 }
 
@@ -54,6 +56,7 @@ export class TrackingApi {
 
   /** @throws {RequestRefusal} */
   async handle({ route, raw, ip }: RoutedRequest<TrackingRoute>): Promise<HttpAnswer> {
+    this.parts.returned.refuse(raw.headers);
     if (route.kind === 'metrics') return acceptedAnswer();
     const receivedAt = Date.now();
     const { authorization } = raw.headers;
@@ -75,6 +78,7 @@ export class TrackingApi {
   /** Called when the application has closed. */
   close(): void {
     this.parts.unknownKeys.close();
+    this.parts.returned.close();
   }
 
   private sourceOf(key: string | undefined): string {

@@ -1,7 +1,6 @@
 import { countOf } from '../../shared/count-of.js';
+import { MinuteLog } from './minute-log.js';
 
-/** Shortest time between two lines, in milliseconds. */
-const INTERVAL = 60_000;
 /** The largest number of keys in a line. */
 const MAX_KEYS = 3;
 /** The largest number of characters of a key in a line. */
@@ -12,40 +11,31 @@ const MAX_SHOWN = 4;
  * wrong write key shows no error to anybody, so this log is the only place to notice it.
  */
 export class UnknownKeyLog {
-  private count = 0;
   private readonly endings = new Set<string>();
-  private timer: NodeJS.Timeout | undefined;
+  private readonly log: MinuteLog;
 
-  constructor(private readonly logger: { warn(message: string): void }) {}
+  constructor(private readonly logger: { warn(message: string): void }) {
+    this.log = new MinuteLog((count) => {
+      this.writeLine(count);
+    });
+  }
 
   /** @param key the unknown key; `undefined` if the request had none */
   add(key: string | undefined): void {
-    this.count++;
     if (this.endings.size < MAX_KEYS) this.endings.add(describeKey(key));
-    if (this.timer === undefined) this.write();
+    this.log.add();
   }
 
-  /** Writes the remaining count, since no timer does once the application has closed. */
+  /** Called when the application has closed. */
   close(): void {
-    clearTimeout(this.timer);
-    this.timer = undefined;
-    if (this.count > 0) this.writeLine();
+    this.log.close();
   }
 
-  private readonly write = (): void => {
-    this.timer = undefined;
-    if (this.count === 0) return;
-    this.writeLine();
-    this.timer = setTimeout(this.write, INTERVAL).unref();
-  };
-
-  private writeLine(): void {
-    const requests = countOf(this.count, 'request');
+  private writeLine(count: number): void {
     this.logger.warn(
-      `The tracking API answered ${requests} with 401 and took nothing: ` +
+      `The tracking API answered ${countOf(count, 'request')} with 401 and took nothing: ` +
         `${[...this.endings].join(', ')}. Check the write keys of your clients against \`sources\`.`,
     );
-    this.count = 0;
     this.endings.clear();
   }
 }

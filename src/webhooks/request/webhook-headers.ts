@@ -2,11 +2,12 @@ import { isReservedHeader } from '../../options/header-rules.js';
 import type { HmacKey } from '../../signing/hmac-key.js';
 import { headersAt, type RequestHeaders } from '../http/webhook-request.js';
 import { sharedKey, signature, standardSignature } from '../../signing/webhook-signature.js';
+import { USER_AGENT } from './user-agent.js';
 
 /** The headers that every request has, as alternating names and values. */
 export const FIXED_HEADERS: readonly string[] = [
   'User-Agent',
-  'NestAnalytics/1.0',
+  USER_AGENT,
   'Content-Type',
   'application/json',
   'Accept-Encoding',

@@ -1,10 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
+import { firstValueFrom } from 'rxjs';
+import { DeliveriesService, DestinationsService } from '../../../src/index.js';
 import { MemoryDestinationStore } from '../../stored-destinations/memory-destination-store.js';
 import { quickConnections } from '../../support/quick-connections.js';
 import { eventsIn } from '../../support/received-message.js';
 import { Stage } from '../../support/stage.js';
 import { until } from '../../support/until.js';
-import { type ApiAnswer, basic, TrackingServer } from './tracking-server.js';
+import { type ApiAnswer, basic, PLATFORMS, TrackingServer } from './tracking-server.js';
 
 const newConnection = quickConnections();
 
@@ -189,5 +191,37 @@ describe('the tracking API with a sender that names thousands of tenants', () =>
     expect(await server.analytics.flush()).toMatchObject({ pending: 0 });
     // Tenants that no request waits for any longer are not looked up.
     expect(store.asked.size).toBeLessThan(2_000);
+  });
+});
+
+describe.each(PLATFORMS)('a tenant that registers the tracking API itself as a webhook on %s', (platform) => {
+  const stage = new Stage();
+
+  it('gets no event back: the delivery is refused for good, with a line in the log', async () => {
+    const taken: string[] = [];
+    const server = await stage.add(
+      TrackingServer.start({
+        platform,
+        analytics: {
+          sources: [{ name: 'web', writeKey: 'web' }],
+          destinations: { store: new MemoryDestinationStore(), allowPrivateNetwork: true },
+          connection: await newConnection(),
+          beforeSend: (message) => {
+            taken.push(message.type);
+            return message;
+          },
+        },
+      }),
+    );
+    const urls = ['/v1/t', '/v1/track?2', '/v1/m'].map((path) => new URL(path, server.url).href);
+    await server.app.get(DestinationsService).create({ tenant: 'acme', urls, headers: basic('web') });
+    const outcome = firstValueFrom(server.app.get(DeliveriesService).outcomes$);
+    const event = { userId: 'u1', event: 'Opened', context: { groupId: 'acme' } };
+    expect(await server.post('/v1/track', event, basic('web'))).toMatchObject({ status: 200 });
+
+    const refused = { class: 'permanent', status: 403 };
+    expect(await outcome).toMatchObject({ class: 'failed', outcomes: [refused, refused, refused] });
+    expect(taken).toEqual(['track']);
+    expect(await server.log.line(/answered 1 request with 403/)).toMatch(/^warn: .* webhook/);
   });
 });

@@ -93,6 +93,21 @@ describe.each(PLATFORMS)('the tracking API on %s', (platform) => {
     expect(answer).toMatchObject({ status: 401, body: { success: false, code: 'UNKNOWN_WRITE_KEY' } });
   });
 
+  const delivery = { 'user-agent': 'NestAnalytics/1.0', 'webhook-id': 'm1' };
+
+  it.each([HEADERS, {}])('answers 403 to a webhook delivery, before it reads the body', async (key) => {
+    expect(await server.post('/v1/track', 'no JSON', { ...delivery, ...key })).toMatchObject({
+      status: 403,
+      body: { success: false, code: 'WEBHOOK_DELIVERY', message: expect.stringContaining('`endpoint`') },
+    });
+  });
+
+  it.each(Object.entries(delivery))('takes a request that has only the `%s` of one', async (name, value) => {
+    const answer = await server.post('/v1/track', TRACK, { ...HEADERS, [name]: value });
+    expect(answer).toMatchObject({ status: 200, body: { success: true } });
+    await delivered(1);
+  });
+
   it('answers 200 for a disabled source, and drops its messages', async () => {
     const answer = await server.post('/v1/track', { ...TRACK, messageId: 'dropped' }, basic('wk_old'));
     expect(answer).toMatchObject({ status: 200, body: { success: true } });
