@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { RequestRefusal } from '../../http/request-refusal.js';
 import { countOf } from '../../shared/count-of.js';
-import { USER_AGENT } from '../../webhooks/request/user-agent.js';
+import { USER_AGENT } from '../../webhooks/request/webhook-headers.js';
 import { MinuteLog } from './minute-log.js';
 
 /**

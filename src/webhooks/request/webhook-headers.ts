@@ -2,7 +2,9 @@ import { isReservedHeader } from '../../options/header-rules.js';
 import type { HmacKey } from '../../signing/hmac-key.js';
 import { headersAt, type RequestHeaders } from '../http/webhook-request.js';
 import { sharedKey, signature, standardSignature } from '../../signing/webhook-signature.js';
-import { USER_AGENT } from './user-agent.js';
+
+/** The `User-Agent` of every request that this module sends. */
+export const USER_AGENT = 'NestAnalytics/1.0';
 
 /** The headers that every request has, as alternating names and values. */
 export const FIXED_HEADERS: readonly string[] = [
