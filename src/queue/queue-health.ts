@@ -59,7 +59,7 @@ export class QueueHealth {
   private readonly lines: LimitedLog;
   readonly tables: UnusableTables;
   private readonly aftermath: Aftermath;
-  private readonly reportedAt = new Map<string, number>();
+  private readonly toldAt = new Map<string, number>();
   private countPending = (): number => 0;
 
   constructor(
@@ -131,12 +131,12 @@ export class QueueHealth {
       return false;
     }
     if (this.aftermath.explains(error.message, this.outage !== undefined)) return false;
+    for (const [text, at] of this.toldAt) if (this.now() - at >= REPORT_INTERVAL) this.toldAt.delete(text);
     const kind = error.message.replace(/\bjob \S+/gi, 'job');
-    const reportedAt = this.reportedAt.get(kind) ?? -Infinity;
     // Room is reserved for the line about the end of an outage.
     const isFull = !this.lines.hasRoomFor(this.outage?.isTold === true ? 2 : 1);
-    if (this.isClosed || isFull || this.now() - reportedAt < REPORT_INTERVAL) return false;
-    this.reportedAt.set(kind, this.now());
+    if (this.isClosed || isFull || this.toldAt.has(kind)) return false;
+    this.toldAt.set(kind, this.now());
     this.lines.warn(`The queue on ${this.place} reports: ${error.message}`);
     return true;
   }

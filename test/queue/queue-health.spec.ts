@@ -6,6 +6,7 @@ import { failureOf, SilentConnectionError } from '../../src/queue/queue-failure.
 import { UnsupportedQueueServerError } from '../../src/errors/setup.errors.js';
 import { EMBEDDED, QueueHealth } from '../../src/queue/queue-health.js';
 import { RemovedOwnTableError, RemovedTablesError } from '../../src/queue/removed-tables.js';
+import { heldBytes } from '../support/heap.js';
 
 const KEPT = 'Calls are kept in memory, 3 so far, up to `maxBufferedBytes`, and delivery resumes by itself';
 
@@ -61,6 +62,19 @@ describe('a report of the queue about itself', () => {
     jest.advanceTimersByTime(60_000);
     health.report(new Error('could not renew lock for job 3a2b-c'));
     expect(lines).toEqual([...reported, 'The queue on Redis reports: could not renew lock for job 3a2b-c']);
+  });
+
+  it('is forgotten after that minute', async () => {
+    jest.useRealTimers();
+    let now = 0;
+    const ignore = (): void => undefined;
+    health = new QueueHealth('Redis', { warn: ignore, log: ignore }, () => now);
+    const before = await heldBytes();
+    for (let minute = 0; minute < 20_000; minute++) {
+      now = minute * 60_000;
+      health.report(new Error(`${minute} ${'x'.repeat(1_000)}`));
+    }
+    expect((await heldBytes()) - before).toBeLessThan(5_000_000);
   });
 
   it('is not logged if it only repeats that the connection is lost, or follows from an outage', () => {
