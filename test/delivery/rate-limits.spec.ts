@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { DestinationsService, type WebhooksOptions } from '../../src/index.js';
 import { createRateLimitStore } from '../../src/delivery/rate-limits/create-rate-limit-store.js';
+import { PostgresRateLimitStore } from '../../src/delivery/rate-limits/postgres-rate-limit-store.js';
 import { RateBudget } from '../../src/delivery/rate-limits/rate-budget.js';
 import type { RateLimitStore } from '../../src/delivery/rate-limits/rate-limit-store.js';
 import type { QueueBackend } from '../../src/queue/queue-backend.js';
@@ -14,6 +15,7 @@ import {
   type TestConnection,
 } from '../support/describe-backend.js';
 import { emptyBackends } from '../support/empty-backends.js';
+import { FakeClock } from '../support/fake-clock.js';
 import { messageIds, receivedIds } from '../support/message-ids.js';
 import { openBackend } from '../support/open-backend.js';
 import type { Receiver } from '../support/receiver.js';
@@ -322,4 +324,25 @@ describeServers('the store of rate limits', (backend) => {
     expect(waits.map((wait) => Math.round((wait - first) / length))).toEqual([0, 1, 2]);
     await opened.close();
   });
+
+  if (backend.name === 'PostgreSQL') {
+    it('removes what nobody has used for a day, even if no process starts anew', async () => {
+      const opened = await openBackend(backend.connection);
+      const { storage } = opened;
+      if (storage.kind === 'redis') throw new Error('This is about PostgreSQL');
+      const clock = new FakeClock();
+      const store = new PostgresRateLimitStore(storage.pool, clock);
+      for (const destination of ['unused', 'used']) await store.reserve(destination, 1);
+      const aged = `UPDATE nestjs_analytics.rate_limit SET reserved_until = reserved_until - ${25 * HOUR}`;
+      await storage.pool.query(aged);
+      await store.reserve('used', 1);
+      clock.stall(HOUR);
+      await store.reserve('used', 1);
+      await until(async () => {
+        const { rows } = await storage.pool.query('SELECT destination FROM nestjs_analytics.rate_limit');
+        return rows.length === 1 ? true : undefined;
+      });
+      await opened.close();
+    });
+  }
 });

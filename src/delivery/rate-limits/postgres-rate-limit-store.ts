@@ -1,12 +1,15 @@
 import type { PgPool } from 'bullmq';
 import { missingColumn, OwnTables, SCHEMA } from '../../queue/postgres/own-tables.js';
+import { type Clock, SYSTEM_CLOCK } from '../../shared/clock.js';
 import { TenantTurns } from '../../shared/tenant-turns.js';
 import { CREDIT, type RateLimitStore } from './rate-limit-store.js';
 
 const TABLE = `${SCHEMA}.rate_limit`;
 const NOW = `(extract(epoch FROM clock_timestamp()) * 1000)::float8`;
-/** Milliseconds after which unused rows are removed when a process starts: a day. */
+/** Milliseconds after which unused rows are removed: a day. */
 const LIFETIME = 86_400_000;
+/** How often this process removes them, in milliseconds. */
+const REMOVE_INTERVAL = 3_600_000;
 
 /**
  * Most statements at once. Each takes one of the connections on which jobs are added, and keeps it while it waits for a
@@ -24,10 +27,13 @@ const TABLES = `
     asked_at float8
   ) WITH (fillfactor = 50)`;
 
+/** A row stays behind if its destination is deleted, or loses its limit, as well as if a process ends. */
+const REMOVE_UNUSED = `DELETE FROM ${TABLE} WHERE reserved_until < ${NOW} - ${LIFETIME}`;
+
 /** Tables of older versions have no `asked_at`. */
 const FIRST = `
   ${missingColumn(TABLE, 'asked_at', 'float8')}
-  DELETE FROM ${TABLE} WHERE reserved_until < ${NOW} - ${LIFETIME}`;
+  ${REMOVE_UNUSED}`;
 
 /**
  * $1 destination, $2 milliseconds, $3 credit. Uses the server's clock. If it was set back since the last time, so is
@@ -49,17 +55,33 @@ export class PostgresRateLimitStore implements RateLimitStore {
   private readonly tables: OwnTables;
   private readonly turns = new TenantTurns(MOST_STATEMENTS, MOST_STATEMENTS);
 
-  constructor(pool: Pick<PgPool, 'query'>) {
+  /** When unused rows were last removed, on the clock. */
+  private removedAt: number;
+
+  constructor(
+    pool: Pick<PgPool, 'query'>,
+    private readonly clock: Clock = SYSTEM_CLOCK,
+  ) {
     this.tables = new OwnTables(pool, TABLES, FIRST);
+    this.removedAt = clock.now();
   }
 
   async reserve(destination: string, milliseconds: number): Promise<number> {
+    this.removeNowAndThen();
     const [row] = await this.query<{ wait: number }>(RESERVE, [destination, milliseconds, CREDIT]);
     return row?.wait ?? 0;
   }
 
   async forget(destination: string): Promise<void> {
     await this.query(FORGET, [destination]);
+  }
+
+  private removeNowAndThen(): void {
+    const now = this.clock.now();
+    if (now - this.removedAt < REMOVE_INTERVAL) return;
+    this.removedAt = now;
+    // If the server is away, they are removed an hour later.
+    this.query(REMOVE_UNUSED, []).catch(() => undefined);
   }
 
   private query<R>(text: string, params: readonly unknown[]): Promise<R[]> {
