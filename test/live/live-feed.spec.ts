@@ -113,6 +113,22 @@ describeServers('events that somebody keeps watching', (backend) => {
       await until(async () => ((await stored()) === 0 ? true : undefined));
     });
 
+    it('are in a scope that is forgotten a day after somebody watched it', async () => {
+      const feed = open();
+      const { storage } = opened;
+      if (storage.kind === 'redis') throw new Error('This is about PostgreSQL');
+      for (const scope of ['acme', ALL_EVENTS]) await feed.watch(scope);
+      await storage.pool.query(
+        `UPDATE nestjs_analytics.live_scopes SET watched_until = watched_until - interval '25 hours'`,
+      );
+      clock.stall(MINUTE);
+      await feed.watch(ALL_EVENTS);
+      await until(async () => {
+        const { rows } = await storage.pool.query('SELECT scope FROM nestjs_analytics.live_scopes');
+        return rows.length === 1 ? true : undefined;
+      });
+    });
+
     it('are not read for watchers of another scope', async () => {
       const many = 10_000;
       await open().watch(ALL_EVENTS);

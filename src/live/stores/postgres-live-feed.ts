@@ -13,6 +13,12 @@ const OLDEST = `${NOW} - interval '${LIVE_LIMITS.eventLifetime} milliseconds'`;
 /** Scans the events of all scopes. */
 const DELETE_OLD = `DELETE FROM ${EVENTS} WHERE at < ${OLDEST}`;
 
+/** Milliseconds for which the numbers of a scope continue after it was last watched: a day. */
+const NUMBER_LIFETIME = 86_400_000;
+
+const FORGET_SCOPES = `
+  DELETE FROM ${SCOPES} WHERE watched_until < ${NOW} - interval '${NUMBER_LIFETIME} milliseconds'`;
+
 /** Unlogged, so that each write costs less: after a crash of the server, nobody looks for events shown before it. */
 const TABLES = `
   CREATE UNLOGGED TABLE IF NOT EXISTS ${SCOPES} (
@@ -61,7 +67,7 @@ const READ = `
 export class PostgresLiveFeed implements LiveFeed {
   private readonly tables: OwnTables;
   private removal: Timer | undefined;
-  /** When old events were last removed, on the clock. */
+  /** When old events and scopes were last removed, on the clock. */
   private removedAt: number;
 
   constructor(
@@ -94,7 +100,7 @@ export class PostgresLiveFeed implements LiveFeed {
     return rows.map(({ number, event }) => ({ number: Number(number), event }));
   }
 
-  /** Removes old events, at most once per `eventLifetime`: the process that would have removed them may have ended. */
+  /** Removes what is old, at most once per `eventLifetime`: the process that would have removed them may have ended. */
   private removeNowAndThen(): void {
     if (this.clock.now() - this.removedAt >= LIVE_LIMITS.eventLifetime) this.remove();
   }
@@ -110,6 +116,12 @@ export class PostgresLiveFeed implements LiveFeed {
   private remove(): void {
     this.removedAt = this.clock.now();
     // If the server is away, a later call of `watched` or `watch` removes them.
-    this.tables.look(EVENTS, DELETE_OLD, []).catch(() => undefined);
+    this.removeOld().catch(() => undefined);
+  }
+
+  /** In two statements: `WATCH` locks rows of the scopes first, and one statement would lock those of the events first. */
+  private async removeOld(): Promise<void> {
+    await this.tables.look(EVENTS, DELETE_OLD, []);
+    await this.tables.look(SCOPES, FORGET_SCOPES, []);
   }
 }
