@@ -1,8 +1,5 @@
-import type { PgPool } from 'bullmq';
 import { SCHEMA } from './postgres/own-tables.js';
-import type { QueueStorage, RedisArgument, RedisCommands } from './queue-backend.js';
-
-type Statements = Pick<PgPool, 'query'>;
+import type { QueuePool, QueueStorage, RedisArgument, RedisCommands } from './queue-backend.js';
 
 const OWN_SCHEMA = new RegExp(`\\b${SCHEMA}\\b`, 'g');
 
@@ -49,7 +46,8 @@ class PrefixedCommands implements RedisCommands {
 }
 
 /** Replaces the schema in statements, which is that of applications without a prefix, with the prefix's own schema. */
-function prefixedPool(pool: Statements, prefix: string): Statements {
+function prefixedPool(pool: QueuePool, prefix: string): QueuePool {
   const schema = `${SCHEMA}_${prefix.replaceAll('-', '_')}`;
-  return { query: (text, params) => pool.query(text.replaceAll(OWN_SCHEMA, schema), params) };
+  const query: QueuePool['query'] = (text, params) => pool.query(text.replaceAll(OWN_SCHEMA, schema), params);
+  return { max: pool.max, query };
 }

@@ -77,9 +77,14 @@ export interface RedisCommands {
 /** The name of the BullMQ queue of a partition. */
 export type QueueNaming = (partition: number) => string;
 
+/** What other folders may use of the queue's PostgreSQL, server or embedded. */
+export interface QueuePool extends Pick<PgPool, 'query'> {
+  /** Maximum number of connections. `undefined` if it is embedded: its statements run one after the other. */
+  readonly max?: number | undefined;
+}
+
 /** The database itself, for data that is stored beside the queue. Its connections are the queue's own. */
-export type QueueStorage =
-  { kind: 'redis'; client: RedisCommands } | { kind: 'postgres'; pool: Pick<PgPool, 'query'> };
+export type QueueStorage = { kind: 'redis'; client: RedisCommands } | { kind: 'postgres'; pool: QueuePool };
 
 /**
  * What is remembered of added jobs, so that adding a job again is harmless for as long as the answer may have

@@ -4,6 +4,7 @@ import type { Clock } from '../shared/clock.js';
 import { changedAmong, isUnchanged } from './changed-destinations.js';
 import type { DestinationChange } from './destination-feed.js';
 import { LookupCache } from './lookup-cache.js';
+import type { LookupTurns } from './lookup-turns.js';
 import type { TenantChanges } from './tenant-changes.js';
 
 /** Maximum number of tenants, and also of destinations, that are remembered. */
@@ -19,6 +20,8 @@ export interface KnownDestination {
 
 export interface DestinationCacheParts {
   store: DestinationStore;
+  /** Turns of the look-ups of both caches. @default each cache has its own */
+  turns: LookupTurns | undefined;
   /** Clock that finds slow look-ups. @default they all end soon */
   slowBy: Clock | undefined;
   /** Called with a change that was found although no notice of it came. */
@@ -31,7 +34,7 @@ export interface DestinationCacheParts {
  * @param isAbandoned whether nobody waits for a tenant's look-up any more
  */
 export function createTenantCache(
-  { store, slowBy, onUnnoticed }: DestinationCacheParts,
+  { store, turns, slowBy, onUnnoticed }: DestinationCacheParts,
   isAbandoned: (tenant: string) => boolean,
 ): LookupCache<readonly DestinationRecord[]> {
   const tenantOf = (key: string): string | undefined => (key === '' ? undefined : key);
@@ -44,6 +47,7 @@ export function createTenantCache(
     },
     {
       size: MAX_REMEMBERED,
+      turns,
       slowBy,
       renewed: (key, known, found) => {
         const changed = changedAmong(known, found);
@@ -56,7 +60,7 @@ export function createTenantCache(
 
 /** Creates the cache of destinations by id. @param changes those that name a tenant but no destination */
 export function createIdCache(
-  { store, slowBy, onUnnoticed }: DestinationCacheParts,
+  { store, turns, slowBy, onUnnoticed }: DestinationCacheParts,
   changes: TenantChanges,
 ): LookupCache<KnownDestination> {
   return new LookupCache(
@@ -64,6 +68,7 @@ export function createIdCache(
     async (id) => ({ changes: changes.count, found: await store.findById(id) }),
     {
       size: MAX_REMEMBERED,
+      turns,
       slowBy,
       isOutdated: (known) => changes.concern(known.found, known.changes),
       renewed: (id, known, value) => {

@@ -12,6 +12,7 @@ import {
 } from './destination-caches.js';
 import type { DestinationChange, DestinationFeed } from './destination-feed.js';
 import type { LookupCache } from './lookup-cache.js';
+import { LookupTurns } from './lookup-turns.js';
 import { type Found, PatientLookup } from './patient-lookup.js';
 import { TenantChanges } from './tenant-changes.js';
 
@@ -23,6 +24,8 @@ export interface DestinationDirectoryParts {
   feed: DestinationFeed;
   /** Whether the store's look-ups may never end, as in an application's own store. @default false */
   mayHang?: boolean;
+  /** Maximum number of look-ups at once. @default eight by tenant, and eight by id */
+  mostLookups?: number | undefined;
   /** @default the system's */
   clock?: Clock;
   /** Called with the reason when destinations can no longer be looked up. */
@@ -56,10 +59,11 @@ export class DestinationDirectory {
   private isClosed = false;
 
   constructor(private readonly parts: DestinationDirectoryParts) {
-    const { store, feed } = parts;
+    const { store, feed, mostLookups } = parts;
     this.clock = parts.clock ?? SYSTEM_CLOCK;
     const caches: DestinationCacheParts = {
       store,
+      turns: mostLookups === undefined ? undefined : new LookupTurns(mostLookups, 0),
       slowBy: parts.mayHang === true ? this.clock : undefined,
       onUnnoticed: (change) => {
         this.forget(change);

@@ -15,6 +15,7 @@ import type {
 } from '../options/destination-store.js';
 import { isTenantName } from '../options/tenant-name.js';
 import { hashUrl } from '../options/webhook-url.js';
+import type { ConnectionTurns } from '../queue/postgres/connection-turns.js';
 import { detailsOf } from './destination-details.js';
 import type { DestinationDetails } from './destinations.types.js';
 import type { SecretBox } from './secret-box.js';
@@ -31,6 +32,8 @@ export interface DestinationRecordsParts {
   /** The same store, for listing and changing. */
   writable: WritableDestinations;
   box: SecretBox;
+  /** Turns of all calls, by tenant, for a store that shares its connections with the queue. @default no limit */
+  turns?: Pick<ConnectionTurns, 'run'> | undefined;
 }
 
 /** Whose destination may be changed, and which version of it. */
@@ -49,7 +52,7 @@ export class DestinationRecords {
 
   /** @throws DestinationNotFoundError, also for a destination of another tenant */
   async find(id: string, tenant: string | undefined): Promise<DestinationRecord> {
-    const found = await this.parts.store.findById(id);
+    const found = await this.inTurn(tenant, () => this.parts.store.findById(id));
     if (found === undefined || found === 'deleted' || (tenant !== undefined && found.tenant !== tenant)) {
       throw new DestinationNotFoundError(id);
     }
@@ -77,13 +80,14 @@ export class DestinationRecords {
     const { tenant } = query;
     // A store may keep the destinations without a tenant under a text that cannot be a tenant's name.
     if (tenant !== undefined && !isTenantName(tenant)) return [];
-    return this.parts.writable.list(query);
+    return this.inTurn(tenant, () => this.parts.writable.list(query));
   }
 
   /** @throws DestinationLimitError, DestinationsReadOnlyError, DestinationWriteTimeoutError */
   async add(record: StoredDestination, limit: number): Promise<void> {
     const { writable, box } = this.parts;
-    if (!(await writable.insert(box.seal(record), limit))) throw new DestinationLimitError(limit);
+    const isAdded = await this.inTurn(record.tenant, () => writable.insert(box.seal(record), limit));
+    if (!isAdded) throw new DestinationLimitError(limit);
   }
 
   /**
@@ -143,7 +147,7 @@ export class DestinationRecords {
       if (fields === undefined) throw new DestinationChangedError(id, true);
       const changedAt = fields.updatedAt ?? updatedAt;
       const next = { ...record, ...fields, createdAt, updatedAt: changedAt, version: version + 1 };
-      if (await writable.replace(next)) return next;
+      if (await this.inTurn(tenant, () => writable.replace(next))) return next;
     }
     throw new DestinationChangedError(id, false);
   }
@@ -161,8 +165,12 @@ export class DestinationRecords {
     const { writable } = this.parts;
     writable.assertWritable();
     const record = await this.find(id, tenant);
-    if (!(await writable.remove(record))) throw new DestinationNotFoundError(id);
+    if (!(await this.inTurn(tenant, () => writable.remove(record)))) throw new DestinationNotFoundError(id);
     return record;
+  }
+
+  private inTurn<T>(tenant: string | undefined, call: () => Promise<T>): Promise<T> {
+    return this.parts.turns?.run(tenant, call) ?? call();
   }
 }
 

@@ -2,7 +2,7 @@ import type { Clock } from '../shared/clock.js';
 import { OwnContext } from '../shared/own-context.js';
 import { type LookupTurn, LookupTurns } from './lookup-turns.js';
 
-/** Maximum number of look-ups that run at once: they share the queue's connections with the queue. */
+/** Maximum number of look-ups that run at once, unless caches share their turns. */
 const MAX_RUNNING = 8;
 /** Maximum number of slow look-ups beside these: as many as are tried while the store is silent, so turns continue. */
 const MAX_SLOW = 40;
@@ -42,6 +42,8 @@ interface Lookup<V> {
 export interface LookupCacheOptions<V> {
   /** Maximum number of entries. None is dropped before half of this number is reached. */
   size: number;
+  /** Turns that this cache shares with others. @default its own */
+  turns?: LookupTurns | undefined;
   /** Clock that finds slow look-ups, so that they hold up no others. @default they all end soon */
   slowBy?: Clock | undefined;
   /** Whether an answer is older than a change. @default only if its key was forgotten */
@@ -81,7 +83,8 @@ export class LookupCache<V extends object> {
     private readonly look: (key: string) => Promise<V>,
     private readonly options: LookupCacheOptions<V>,
   ) {
-    this.turns = new LookupTurns(MAX_RUNNING, options.slowBy === undefined ? 0 : MAX_SLOW);
+    const { turns, slowBy } = options;
+    this.turns = turns ?? new LookupTurns(MAX_RUNNING, slowBy === undefined ? 0 : MAX_SLOW);
     this.isOutdated = options.isOutdated ?? (() => false);
   }
 

@@ -36,6 +36,7 @@ export async function openDestinations(
     store: reads,
     feed: beside,
     mayHang: store !== undefined,
+    mostLookups: store === undefined ? beside.mostLookups : undefined,
     onAway: (error) => {
       logger.warn(
         `Destinations cannot be looked up, and messages wait in memory until they can${reasonOf(error)}`,
@@ -60,7 +61,9 @@ export async function openDestinations(
   });
   const given = store ?? beside;
   const writable = new WritableDestinations({ store: given, isOwn, notices });
-  const records = new DestinationRecords({ store: reads, writable, box });
+  // The application's own store has connections of its own.
+  const turns = store === undefined ? beside.turns : undefined;
+  const records = new DestinationRecords({ store: reads, writable, box, turns });
   return { records, directory, notices, box, isWritable: isWritable(given) };
 }
 

@@ -6,10 +6,17 @@ import {
   MeterProvider,
   PeriodicExportingMetricReader,
 } from '@opentelemetry/sdk-metrics';
-import { AnalyticsHealthIndicator, DeliveriesService, DestinationsService } from '../../src/index.js';
+import pg from 'pg';
+import {
+  AnalyticsHealthIndicator,
+  DeliveriesService,
+  DestinationNotFoundError,
+  DestinationsService,
+} from '../../src/index.js';
 import { createDeletionStore } from '../../src/deliveries/deleted-users.js';
 import { userKey } from '../../src/deliveries/deletion-key.js';
 import { PostgresDeletionStore } from '../../src/deliveries/postgres-deletion-store.js';
+import { ConnectionTurns } from '../../src/queue/postgres/connection-turns.js';
 import { QUEUE_BACKEND, type QueueBackend } from '../../src/queue/queue-backend.js';
 import { describeWith } from '../support/describe-backend.js';
 import { openBackend } from '../support/open-backend.js';
@@ -23,6 +30,10 @@ const LOCK_HISTORY =
   'LOCK TABLE nestjs_analytics.delivery_entry, nestjs_analytics.delivery_hour IN ACCESS EXCLUSIVE MODE';
 const LOCK_RATE_LIMITS = 'LOCK TABLE nestjs_analytics.rate_limit IN ACCESS EXCLUSIVE MODE';
 const LOCK_DELETIONS = 'LOCK TABLE nestjs_analytics.deletion IN ACCESS EXCLUSIVE MODE';
+const LOCK_DESTINATIONS =
+  'LOCK TABLE nestjs_analytics.destination, nestjs_analytics.destination_tenant IN ACCESS EXCLUSIVE MODE';
+/** A lock such as a change of a tenant's destinations holds until it is committed. */
+const LOCK_CHANGES = `SELECT 1 FROM nestjs_analytics.destination_tenant WHERE tenant = 'busy' FOR UPDATE`;
 const DESTINATIONS = { encryptionKey: false } as const;
 /** More than the connections of the queue's pool. */
 const MANY = 20;
@@ -111,6 +122,80 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that leaves que
       return { deletions: Promise.all(asked) };
     });
     expect(await deletions).toHaveLength(MANY);
+  });
+
+  it.each([10, 3])(
+    'still takes and hands out jobs, however many destinations are read, with up to %i connections',
+    async (max) => {
+      const receiver = await stage.receiver();
+      const app = await stage.app({
+        // Only the settings of this pool are used.
+        connection: new pg.Pool({ connectionString: connection, max }),
+        destinations: DESTINATIONS,
+        flushAt: 1,
+        webhooks: webhooksTo(receiver),
+      });
+      const destinations = app.context.get(DestinationsService);
+      const deliveries = app.context.get(DeliveriesService);
+      const urls = ['https://hooks.example.com/'];
+      const { id } = await destinations.create({ tenant: 'acme', urls });
+      app.analytics.track({ userId: 'u1', event: 'Before' });
+      await receiver.received(1);
+      const { reads } = await other.holding(LOCK_DESTINATIONS, async () => {
+        const asked = Array.from({ length: MANY }, (_, n) => {
+          app.analytics.tenant(`tenant-${n}`).track({ userId: 'u1', event: 'Looked up' });
+          return [
+            destinations.get(id),
+            destinations.list({ tenant: `tenant-${n}` }),
+            destinations.update(id, { metadata: { [n]: true } }),
+            expect(deliveries.recent({ destination: `dst_${n}` })).rejects.toThrow(DestinationNotFoundError),
+          ];
+        });
+        await other.waiting(2);
+        app.analytics.track({ userId: 'u1', event: 'Meanwhile' });
+        await receiver.received(2);
+        expect(await other.waitingNow()).toBeLessThan(max);
+        return { reads: Promise.all(asked.flat()) };
+      });
+      expect(await reads).toHaveLength(4 * MANY);
+      await receiver.received(MANY + 2);
+    },
+  );
+
+  it('still takes jobs, and changes of other tenants, however many changes of one tenant wait', async () => {
+    const receiver = await stage.receiver();
+    const app = await stage.app({
+      connection,
+      destinations: DESTINATIONS,
+      flushAt: 1,
+      webhooks: webhooksTo(receiver),
+    });
+    const destinations = app.context.get(DestinationsService);
+    const urls = ['https://hooks.example.com/'];
+    await destinations.create({ tenant: 'busy', urls });
+    app.analytics.track({ userId: 'u1', event: 'Before' });
+    await receiver.received(1);
+    const { changes } = await other.holding(LOCK_CHANGES, async () => {
+      const asked = Array.from({ length: MANY - 1 }, () => destinations.create({ tenant: 'busy', urls }));
+      await other.waiting(2);
+      await destinations.create({ tenant: 'quiet', urls });
+      app.analytics.track({ userId: 'u1', event: 'Meanwhile' });
+      await receiver.received(2);
+      expect(await other.waitingNow()).toBe(2);
+      return { changes: Promise.all(asked) };
+    });
+    expect(await changes).toHaveLength(MANY - 1);
+  });
+
+  it('has a read or change of a destination rejected soon if earlier ones stay unanswered', async () => {
+    const turns = new ConnectionTurns(1, 100);
+    let answer: () => void = () => undefined;
+    const earlier = turns.run('busy', () => new Promise<void>((resolve) => (answer = resolve)));
+    const later = turns.run('quiet', () => Promise.reject(new Error('It is not made.')));
+    await expect(later).rejects.toMatchObject({ code: 'QUEUE_CONNECTION_SILENT' });
+    answer();
+    await earlier;
+    expect(await turns.run('quiet', () => Promise.resolve('made'))).toBe('made');
   });
 
   it('still takes and hands out jobs, however many destinations have a `rateLimit`', async () => {

@@ -20,6 +20,7 @@ export type UnderlyingPool = Pick<PgPool, 'query' | 'connect' | 'end'> & {
   on(event: 'error', listener: (error: Error) => void): unknown;
   /** Whether the server may refuse a new connection in place of a closed one. */
   readonly isShort?: boolean;
+  readonly max?: number;
 };
 
 export interface ConnectingOptions {
@@ -69,6 +70,11 @@ export class ReconnectingPool extends EventEmitter implements PgPool {
     // The code that opens the pool only awaits this while the application starts.
     this.firstAnswer.catch(() => undefined);
     this.ready = this.probe(first);
+  }
+
+  /** Maximum number of connections. `undefined` if the pool is of the embedded database. */
+  get max(): number | undefined {
+    return this.pool.max;
   }
 
   async query<R>(text: string, params?: readonly unknown[]): Promise<PgQueryResult<R>> {

@@ -29,7 +29,8 @@ export interface SparingOptions {
  */
 export class SparingPool {
   private readonly pool: PgPool & Pick<pg.Pool, 'options' | 'totalCount' | 'waitingCount'>;
-  private readonly max: number;
+  /** Maximum number of connections if the server refuses none. */
+  readonly max: number;
   private readonly timeout: number;
   private readonly clients = new Set<object>();
   private readonly giving = new SharedWork(() => this.giveOne());

@@ -3,8 +3,9 @@ import type {
   StoredDestination,
   WritableDestinationStore,
 } from '../../options/destination-store.js';
+import { ConnectionTurns } from '../../queue/postgres/connection-turns.js';
 import { OwnTables } from '../../queue/postgres/own-tables.js';
-import type { QueueStorage } from '../../queue/queue-backend.js';
+import type { QueuePool } from '../../queue/queue-backend.js';
 import { failureOf } from '../../queue/queue-failure.js';
 import type { DestinationChange, DestinationChanges, DestinationFeed } from '../destination-feed.js';
 import * as statements from './postgres-destination-statements.js';
@@ -12,6 +13,26 @@ import { changeText, parseChange, parseDestination } from './stored-destination.
 
 /** PostgreSQL refuses a text with this character. Senders choose ids and cursors, so these may contain it. */
 const NUL = '\0';
+
+/** Number of connections unless the user's pool has another one. */
+const USUAL_CONNECTIONS = 10;
+
+/**
+ * Connections that statements may take while all of them wait for a lock. Together with one that reads changes, they
+ * leave at least one for the queue's jobs, down to three connections: one for look-ups, and one for the others.
+ */
+interface Share {
+  readonly part: number;
+  readonly most: number;
+}
+/** Look-ups for messages. With more connections, there may be as many as in another store. */
+const LOOKUPS: Share = { part: 0.4, most: 8 };
+/** All others. Changes are committed one after the other, so more of them at once would not be faster. */
+const OTHERS: Share = { part: 0.3, most: 4 };
+
+function shareOf(connections: number, { part, most }: Share): number {
+  return Math.min(Math.max(Math.floor(connections * part), 1), most);
+}
 
 interface RecordRow {
   record: string;
@@ -28,9 +49,14 @@ interface ChangeRow {
  * Destinations without a tenant are stored under an empty text, which is not a valid tenant.
  */
 export class PostgresDestinationStore implements WritableDestinationStore, DestinationFeed {
+  readonly mostLookups: number;
+  readonly turns: ConnectionTurns;
   private readonly tables: OwnTables;
 
-  constructor(pool: Extract<QueueStorage, { kind: 'postgres' }>['pool']) {
+  constructor(pool: QueuePool) {
+    const { max = USUAL_CONNECTIONS } = pool;
+    this.mostLookups = shareOf(max, LOOKUPS);
+    this.turns = new ConnectionTurns(shareOf(max, OTHERS));
     this.tables = new OwnTables(pool, statements.TABLES);
   }
 
@@ -81,7 +107,7 @@ export class PostgresDestinationStore implements WritableDestinationStore, Desti
   }
 
   async publish(change: DestinationChange): Promise<void> {
-    await this.tables.query(statements.PUBLISH, [changeText(change)]);
+    await this.turns.run(change.tenant, () => this.tables.query(statements.PUBLISH, [changeText(change)]));
   }
 
   async changesSince(since: number | undefined): Promise<DestinationChanges> {
