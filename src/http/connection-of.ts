@@ -9,3 +9,11 @@ import { Duplex } from 'node:stream';
 export function connectionOf({ socket }: IncomingMessage): Socket | undefined {
   return socket instanceof Duplex ? socket : undefined;
 }
+
+/**
+ * Returns the connection of a request over HTTP/1, where answers come in the order of the requests. Over HTTP/2, a
+ * connection carries any number of requests at the same time, also to the host's routes.
+ */
+export function http1ConnectionOf(request: IncomingMessage): Socket | undefined {
+  return request.httpVersionMajor === 1 ? connectionOf(request) : undefined;
+}

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { closeAfter } from './request-order.js';
 
 /**
  * How long the rest of a refused body is read and discarded, in milliseconds, so that its sender gets to read
@@ -53,7 +54,7 @@ export function writeAnswer(
   if (response.headersSent || response.destroyed) return;
   removeHostHeaders(response);
   const closes = closesAnyway || status === 408 || status === 413 || !isRestSmall(request, maxBytes);
-  if (closes) response.shouldKeepAlive = false;
+  if (closes) closeAfter(request, response);
   const length = status === 204 ? {} : { 'content-length': String(Buffer.byteLength(body)) };
   response.writeHead(status, { ...headers, ...length });
   if (closes && !request.complete) {
@@ -80,7 +81,7 @@ export async function writeStream(
   if (isWritable) {
     request.resume();
     removeHostHeaders(response);
-    response.shouldKeepAlive = false;
+    closeAfter(request, response);
     response.writeHead(status, headers).flushHeaders();
   } else {
     ended.abort();

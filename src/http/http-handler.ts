@@ -6,6 +6,7 @@ import { thrownAt } from '../shared/thrown-at.js';
 import type { OwnRoutes } from './host-routes.js';
 import { type HttpAnswer, type StreamedAnswer, writeAnswer, writeStream } from './http-answer.js';
 import { OpenExchanges } from './open-exchanges.js';
+import { closeAfter, isTooLate, noteRequest } from './request-order.js';
 import { RequestRefusal } from './request-refusal.js';
 import { UnreadAnswers } from './unread-answers.js';
 
@@ -88,8 +89,13 @@ export abstract class HttpHandler<Route = unknown> implements BeforeApplicationS
   async answer(raw: IncomingMessage, response: ServerResponse, ip: string | undefined): Promise<void> {
     const route = this.routeOf(raw);
     if (route === undefined) return;
+    noteRequest(raw);
     try {
-      await this.write(raw, response, await this.answerInTime({ route, raw, ip }));
+      // The connection closes before this refusal is sent. Until then, it counts as an unread answer.
+      const answer = isTooLate(raw)
+        ? this.refused(applicationClosed(), route)
+        : await this.answerInTime({ route, raw, ip });
+      await this.write(raw, response, answer);
     } catch (error) {
       this.notWritten(error);
       breakOff(response);
@@ -105,7 +111,7 @@ export abstract class HttpHandler<Route = unknown> implements BeforeApplicationS
       await writeStream(raw, response, answer, this.closing.signal);
       return;
     }
-    if (this.closing.signal.aborted) response.shouldKeepAlive = false;
+    if (this.closing.signal.aborted) closeAfter(raw, response);
     writeAnswer(raw, response, answer, this.maxBytes);
     this.unread.watch(response);
     this.exchanges.watch(raw, response);

@@ -2,6 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { frameworkValue } from '../shared/framework-value.js';
 import type { HostRoute } from './host-routes.js';
 import type { HttpHandler } from './http-handler.js';
+import { noteRequest } from './request-order.js';
 
 type ExpressRequest = IncomingMessage & { ip?: string };
 type Middleware = (request: ExpressRequest, response: ServerResponse, next: () => void) => void;
@@ -20,6 +21,7 @@ export interface ExpressInstance {
  */
 export function mountOnExpress(app: ExpressInstance, handler: HttpHandler): void {
   app.use((request, response, next) => {
+    noteRequest(request);
     if (handler.owns(request)) {
       const ip = frameworkValue(() => request.ip);
       void handler.answer(request, response, ip);
@@ -35,6 +37,7 @@ export function answerBeforeExpress(server: Server, app: ExpressInstance, handle
   const listeners = server.rawListeners('request');
   server.removeAllListeners('request');
   server.on('request', (request, response) => {
+    noteRequest(request);
     if (handler.owns(request)) void handler.answer(request, response, ipOf(app, request));
     else for (const listener of listeners) Reflect.apply(listener, server, [request, response]);
   });

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { frameworkValue } from '../shared/framework-value.js';
 import type { HostRoute } from './host-routes.js';
 import type { HttpHandler } from './http-handler.js';
+import { noteRequest } from './request-order.js';
 
 interface FastifyRequest {
   raw: IncomingMessage;
@@ -46,6 +47,7 @@ const ORIGIN_HEADERS = [
 export function mountOnFastify(instance: FastifyInstance, handler: HttpHandler): void {
   const preflights = new WeakSet<IncomingMessage>();
   instance.server.prependListener('request', (request: IncomingMessage) => {
+    noteRequest(request);
     if (!handler.isOpenToPages || !handler.owns(request)) return;
     for (const name of ORIGIN_HEADERS) Reflect.deleteProperty(request.headers, name);
     if (request.method !== 'OPTIONS') return;

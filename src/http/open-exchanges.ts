@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { ConnectionEnds } from './connection-ends.js';
-import { connectionOf } from './connection-of.js';
+import { http1ConnectionOf } from './connection-of.js';
+import { closeNow } from './request-order.js';
 
 /** How long an exchange may take that begins when the time for all exchanges is over, in milliseconds. */
 const LATE_PATIENCE = 2_000;
@@ -19,8 +20,7 @@ export class OpenExchanges {
 
   /** Watches an exchange whose answer was written. */
   watch(request: IncomingMessage, response: ServerResponse): void {
-    // Over HTTP/2, a connection carries requests to the host's routes at the same time.
-    const socket = request.httpVersionMajor === 1 ? connectionOf(request) : undefined;
+    const socket = http1ConnectionOf(request);
     if (socket === undefined || socket.destroyed || isFinished(request, response)) return;
     this.open.set(response, socket);
     const unwatch = this.ends.watch(request, () => this.open.delete(response));
@@ -28,7 +28,7 @@ export class OpenExchanges {
       if (!isFinished(request, response)) return;
       unwatch();
       this.open.delete(response);
-      if (this.state !== 'running' && !this.isOpen(socket)) socket.destroySoon();
+      if (this.state !== 'running') closeNow(request);
     };
     request.once('end', onStep);
     response.once('finish', onStep);
@@ -43,16 +43,21 @@ export class OpenExchanges {
   /** Closes the connections of all exchanges that are not finished. */
   end(): void {
     this.state = 'over';
-    for (const socket of this.open.values()) socket.destroy();
+    for (const response of this.open.keys()) this.cut(response);
   }
 
   private endLater(response: ServerResponse): void {
-    setTimeout(() => this.open.get(response)?.destroy(), LATE_PATIENCE).unref();
+    setTimeout(() => {
+      this.cut(response);
+    }, LATE_PATIENCE).unref();
   }
 
-  private isOpen(socket: Socket): boolean {
-    for (const other of this.open.values()) if (other === socket) return true;
-    return false;
+  /** Closes the connection of an exchange, unless an earlier request over it still waits for its answer. */
+  private cut(response: ServerResponse): void {
+    // Node gives an answer the socket once it has sent all earlier ones, and takes it back at the end.
+    const isBehind = response.socket === null && !response.writableFinished;
+    if (!isBehind) this.open.get(response)?.destroy();
+    else if (this.open.has(response)) this.endLater(response);
   }
 }
 

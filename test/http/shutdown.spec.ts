@@ -5,17 +5,19 @@ import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { OwnRoutes } from '../../src/http/host-routes.js';
 import type { HttpAnswer } from '../../src/http/http-answer.js';
-import { HttpHandler, type RequestLine } from '../../src/http/http-handler.js';
+import { HttpHandler, type RequestLine, type RoutedRequest } from '../../src/http/http-handler.js';
 
 /** More than the buffers of a connection hold. */
 const LONG = 'x'.repeat(16 * 1024 * 1024);
 const SHORT = 'short';
+/** Path of requests that are answered with `SHORT` at once. */
+const AT_ONCE = '/at-once';
 /** Longer than any test takes. */
 const LONG_TIMEOUT = 600_000;
 const GET = 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n';
 const HALF_POST = 'POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n12345';
 
-/** Answers each request without reading its body. */
+/** Answers each request without reading its body, and most of them late. */
 class Answers extends HttpHandler {
   readonly routes: OwnRoutes = { name: 'The test', method: 'ALL', paths: ['/'], isTree: true, option: '' };
   readonly isOpenToPages = false;
@@ -32,8 +34,8 @@ class Answers extends HttpHandler {
     return url;
   }
 
-  protected async answerTo(): Promise<HttpAnswer> {
-    return { status: 200, headers: {}, body: await this.body };
+  protected async answerTo({ route }: RoutedRequest<unknown>): Promise<HttpAnswer> {
+    return { status: 200, headers: {}, body: route === AT_ONCE ? SHORT : await this.body };
   }
 
   protected refused(): HttpAnswer {
@@ -59,20 +61,20 @@ describe('a web server that closes', () => {
     server.closeAllConnections();
   });
 
-  /** Sends a request. Resolves when it has arrived. */
+  /** Sends requests over one connection. Resolves when they have arrived. */
   async function send(
-    request: string,
+    requests: string,
     shutdownTimeout: number,
     body: string | Promise<string>,
   ): Promise<void> {
     handler = new Answers(shutdownTimeout, Promise.resolve(body));
     const arrived = once(server, 'request');
     server.once('connection', (socket) => (connection = socket));
-    server.once('request', (raw, response) => {
+    server.on('request', (raw, response) => {
       answered = handler.answer(raw, response, undefined);
     });
     client = connect((server.address() as AddressInfo).port, '127.0.0.1').pause();
-    client.on('error', () => undefined).write(request);
+    client.on('error', () => undefined).write(requests);
     await arrived;
   }
 
@@ -104,6 +106,24 @@ describe('a web server that closes', () => {
     await answered;
     const unread = once(connection, 'timeout').then(() => 'the answer counts as unread');
     expect(await Promise.race([closed, unread])).toBe('the server has closed');
+  });
+
+  it('refuses what is late although a later request over the connection was answered in time', async () => {
+    await send(GET + GET.replace('/', AT_ONCE), 100, withResolvers().promise);
+    const closed = close();
+    const answers = (await text(client)).match(/HTTP\/1.1 \d+|short/g);
+    expect(answers).toEqual(['HTTP/1.1 503', 'HTTP/1.1 200', SHORT]);
+    await closed;
+  });
+
+  it('answers all that a client has sent at once, and closes the connection after the last of these', async () => {
+    const { promise, resolve } = withResolvers();
+    await send(GET.repeat(3), LONG_TIMEOUT, promise);
+    const closed = close();
+    resolve(SHORT);
+    const answers = (await text(client)).match(/connection: close|short/gi);
+    expect(answers).toEqual([SHORT, SHORT, 'Connection: close', SHORT]);
+    await closed;
   });
 
   it('lets a client read its last answer', async () => {

@@ -38,10 +38,12 @@ import { messageIn } from '../../support/received-message.js';
 import type { Receiver } from '../../support/receiver.js';
 import { Stage, webhooksTo } from '../../support/stage.js';
 import { until } from '../../support/until.js';
+import { headOf, RawConnection } from './raw-connection.js';
 import { basic, PLATFORMS, type ServerOptions, TrackingServer } from './tracking-server.js';
 
 const HEADERS = basic('wk_test');
 const TRACK = { type: 'track', userId: 'u1', event: 'Opened' };
+const BODY = JSON.stringify(TRACK);
 
 @Controller({ path: 'orders', version: '2' })
 class OrdersController {
@@ -247,6 +249,50 @@ describe.each(PLATFORMS)('the tracking API in a host application on %s', (platfo
     expect(await answered).toMatchObject([{ statusCode: 503, headers: { connection: 'close' } }]);
     await closed;
     expect(performance.now() - begunAt).toBeLessThan(15_000);
+  });
+
+  /** Closes the application after the beginning of a request that is refused before its body has arrived. */
+  async function closeDuringBody(): Promise<{ client: RawConnection; closed: Promise<void> }> {
+    const { server } = await start({});
+    const client = await stage.add(RawConnection.open(server));
+    client.socket.write(`${headOf('/v1/track', 2, 'wk_unknown')}{`);
+    await client.answered(1);
+    const closed = server.close();
+    await until(() => (server.app.getHttpServer().listening ? undefined : true));
+    return { client, closed };
+  }
+  /** Once closed, Fastify itself refuses every request. */
+  const answer = platform === 'Express' ? 200 : 503;
+
+  it('answers what comes behind the rest of a refused body when the application closes', async () => {
+    const { client, closed } = await closeDuringBody();
+    client.socket.write(`}${headOf('/v1/track', BODY.length, 'wk_test')}${BODY}`);
+    await once(client.socket, 'close');
+    expect(client.statuses).toEqual([401, answer]);
+    await closed;
+  });
+
+  it("answers the host's own request there, too", async () => {
+    const { client, closed } = await closeDuringBody();
+    client.socket.write('}GET /orders HTTP/1.1\r\nHost: x\r\n\r\n');
+    await Promise.race([client.answered(2), once(client.socket, 'close')]);
+    expect(client.statuses).toEqual([401, answer]);
+    await client.close();
+    await closed;
+  });
+
+  it('takes nothing that comes behind a body after which it closes the connection', async () => {
+    const { server, receiver } = await start({});
+    const client = await stage.add(RawConnection.open(server));
+    const closed = once(client.socket, 'close');
+    const tooLarge = 'x'.repeat(500 * 1_024 + 1);
+    client.socket.write(headOf('/v1/batch', tooLarge.length, 'wk_test') + tooLarge.slice(1));
+    await client.answered(1);
+    client.socket.write(`x${headOf('/v1/track', BODY.length, 'wk_test')}${BODY}`);
+    await closed;
+    expect(client.statuses).toEqual([413]);
+    await server.post('/v1/track', { ...TRACK, event: 'Later' }, HEADERS);
+    expect((await receiver.received(1)).map((request) => messageIn(request).event)).toEqual(['Later']);
   });
 
   it("logs at start which of the host's own routes it hides, and `path` makes them available again", async () => {
