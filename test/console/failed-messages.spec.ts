@@ -1,55 +1,30 @@
 import { expect, it } from '@jest/globals';
-import { DeliveriesService, DestinationsService } from '../../src/index.js';
+import { DeliveriesService } from '../../src/index.js';
 import { Browser } from '../support/browser.js';
 import { describeWith } from '../support/describe-backend.js';
-import { messageIn } from '../support/received-message.js';
-import { ConsoleVisit } from './console-visit.js';
-import { ProxiedConsole } from './proxied-console.js';
+import { RefusingVisit } from './refusing-visit.js';
 import { untilTrue } from './until-true.js';
 
 /** The text that screen readers announce. */
 const STATUS = `Array.from(document.querySelectorAll('[role=status]'), ({ textContent }) => textContent).join(' ')`;
 
 describeWith('chromium', Browser.binary !== undefined, 'whoever looks for what has failed', () => {
-  let status = 400;
-  const visit = new ConsoleVisit(
-    (connection) =>
-      ProxiedConsole.start(connection, {
-        answer: (request) => (messageIn(request).event === 'Refused' ? status : 200),
-      }),
-    'acme',
-  );
-
-  const track = (event: 'Refused' | 'Taken'): string =>
-    visit.app.app.server.analytics.tenant('acme').track({ userId: 'u1', event });
-
-  /** Shows a destination of which nothing has failed yet, and resolves to its id. */
-  async function open(): Promise<string> {
-    status = 400;
-    const { visitor, app } = visit;
-    const destinations = app.app.server.app.get(DestinationsService);
-    for (const { id } of (await destinations.list({ tenant: 'acme' })).destinations)
-      await destinations.delete(id);
-    const { id } = await destinations.create({ tenant: 'acme', urls: [app.app.receiver.url()] });
-    await visitor.goTo(`#/destinations/${id}`);
-    await visitor.reads('No matching message has failed for good.');
-    return id;
-  }
+  const visit = new RefusingVisit();
 
   it('goes on typing a filter while the page renews itself', async () => {
     const { visitor } = visit;
     const { page } = visitor;
-    await open();
+    await visit.open();
     const field = await page.locator('::-p-aria([name="Status"][role="textbox"])').waitHandle();
     await field.focus();
     await page.keyboard.type('40');
-    track('Taken');
+    visit.track('Taken');
     await visitor.reads('1 delivered');
     const typed = (): Promise<unknown> => field.evaluate((input): unknown => Reflect.get(input, 'value'));
     expect(await typed()).toBe('40');
     await page.keyboard.type('0 ');
     await page.keyboard.press('Enter');
-    track('Refused');
+    visit.track('Refused');
     await visitor.reads('400 track');
     expect(await typed()).toBe('400');
   });
@@ -57,8 +32,8 @@ describeWith('chromium', Browser.binary !== undefined, 'whoever looks for what h
   it('is told that the list is loading, and sees the previous list until then', async () => {
     const { visitor, app } = visit;
     const { page } = visitor;
-    await open();
-    track('Refused');
+    await visit.open();
+    visit.track('Refused');
     await visitor.reads('400 track');
     const held = app.proxy.hold('/failed?');
     await page.locator('::-p-aria([name="Type"][role="combobox"])').fill('page');
@@ -75,8 +50,8 @@ describeWith('chromium', Browser.binary !== undefined, 'whoever looks for what h
   it('can ask for more again after a refusal', async () => {
     const { visitor, app } = visit;
     const { page } = visitor;
-    await open();
-    for (let n = 0; n < 25; n++) track('Refused');
+    await visit.open();
+    for (let n = 0; n < 25; n++) visit.track('Refused');
     await visitor.reads('25 failed');
     await visitor.click('Refresh failed messages');
     const rows = `document.querySelectorAll('[data-id]').length`;
@@ -99,15 +74,15 @@ describeWith('chromium', Browser.binary !== undefined, 'whoever looks for what h
 
   it('is told that nothing was replayed if nothing has failed', async () => {
     const { visitor } = visit;
-    await open();
+    await visit.open();
     await visitor.click('Replay all that match');
     await visitor.reads('No matching message has failed for good, so nothing was replayed.');
   });
 
   it('is told to enable a destination before anything is replayed', async () => {
     const { visitor } = visit;
-    const id = await open();
-    const messageId = track('Refused');
+    const id = await visit.open();
+    const messageId = visit.track('Refused');
     await visitor.reads('400 track');
     await visitor.click('Disable');
     await visitor.reads('Disabled');
@@ -121,13 +96,13 @@ describeWith('chromium', Browser.binary !== undefined, 'whoever looks for what h
 
   it('is not offered a replay of selected messages that are gone', async () => {
     const { visitor, app } = visit;
-    const id = await open();
-    const messageId = track('Refused');
-    const other = track('Refused');
+    const id = await visit.open();
+    const messageId = visit.track('Refused');
+    const other = visit.track('Refused');
     await visitor.click(`Select ${messageId}`);
     await visitor.click(`Select ${other}`);
     await visitor.reads('Replay 2 messages');
-    status = 200;
+    visit.takeRefused();
     const deliveries = app.app.server.app.get(DeliveriesService);
     await deliveries.replay({ destination: id, messageIds: [messageId] });
     await visitor.reads('Replay 1 message');
@@ -138,8 +113,8 @@ describeWith('chromium', Browser.binary !== undefined, 'whoever looks for what h
 
   it('keeps the selection when a replay of all messages has not taken the selected one', async () => {
     const { visitor, app } = visit;
-    await open();
-    const messageId = track('Refused');
+    await visit.open();
+    const messageId = visit.track('Refused');
     await visitor.click(`Select ${messageId}`);
     app.proxy.answer('/replay', (response) => {
       response.writeHead(202, { 'content-type': 'application/json' }).end('{"running":true}');

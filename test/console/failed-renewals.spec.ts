@@ -4,43 +4,18 @@ import type { ServerResponse } from 'node:http';
 import { DestinationsService } from '../../src/index.js';
 import { Browser } from '../support/browser.js';
 import { describeWith } from '../support/describe-backend.js';
-import { messageIn } from '../support/received-message.js';
 import { RedisServer } from '../support/redis-server.js';
 import { Stage } from '../support/stage.js';
 import { until } from '../support/until.js';
 import { TrackingServer } from '../ingest/http/tracking-server.js';
 import { consoleOptions } from './console-app.js';
-import { ConsoleVisit } from './console-visit.js';
-import { ProxiedConsole } from './proxied-console.js';
-import { RowList } from './row-list.js';
+import { RefusingVisit } from './refusing-visit.js';
 
 /** Jobs that wait in the queue. */
 const WAITING = 100;
-const LIST = '[aria-label="Messages that failed for good"]';
 
 describeWith('chromium', Browser.binary !== undefined, 'what a page shows as failed', () => {
-  const visit = new ConsoleVisit(
-    (connection) =>
-      ProxiedConsole.start(connection, {
-        answer: (request) => (messageIn(request).event === 'Refused' ? 400 : 200),
-      }),
-    'acme',
-  );
-  const list = (): RowList => new RowList(visit.visitor.page, LIST);
-
-  const track = (event: 'Refused' | 'Taken'): string =>
-    visit.app.app.server.analytics.tenant('acme').track({ userId: 'u1', event });
-
-  /** Shows a destination of which nothing has failed yet. */
-  async function open(): Promise<void> {
-    const { visitor, app } = visit;
-    const destinations = app.app.server.app.get(DestinationsService);
-    for (const { id } of (await destinations.list({ tenant: 'acme' })).destinations)
-      await destinations.delete(id);
-    const { id } = await destinations.create({ tenant: 'acme', urls: [app.app.receiver.url()] });
-    await visitor.goTo(`#/destinations/${id}`);
-    await visitor.reads('No matching message has failed for good.');
-  }
+  const visit = new RefusingVisit();
 
   /** Returns the URLs of requests for failed messages, noted from now on. */
   function requests(): string[] {
@@ -53,40 +28,40 @@ describeWith('chromium', Browser.binary !== undefined, 'what a page shows as fai
 
   it('is loaded again only when more has failed, and then without a look at what waits', async () => {
     const { visitor } = visit;
-    await open();
+    await visit.open();
     const paths = requests();
     for (const count of [1, 2, 3]) {
-      track('Taken');
+      visit.track('Taken');
       await visitor.reads(`${count} delivered`);
     }
     expect(paths).toEqual([]);
-    await list().begins(track('Refused'));
+    await visit.list.begins(visit.track('Refused'));
     expect(paths).toEqual([expect.stringContaining('waiting=false')]);
   });
 
   it('is loaded by one request at a time, however much fails meanwhile', async () => {
     const { visitor, app } = visit;
-    await open();
+    await visit.open();
     const paths = requests();
     const held = app.proxy.hold('/failed?');
-    track('Refused');
+    visit.track('Refused');
     await held.next();
     for (const count of [2, 3, 4]) {
-      track('Refused');
+      visit.track('Refused');
       await visitor.reads(`${count} failed`);
     }
     expect(held.count()).toBe(1);
     expect(paths).toHaveLength(1);
-    const last = track('Refused');
+    const last = visit.track('Refused');
     await visitor.reads('5 failed');
     held.release();
-    await list().begins(last);
-    expect((await list().count()).all).toBe(5);
+    await visit.list.begins(last);
+    expect((await visit.list.count()).all).toBe(5);
   });
 
   it('is loaded again, without showing an error, when its reader was already reading too much', async () => {
     const { visitor, app } = visit;
-    await open();
+    await visit.open();
     let refusals = 0;
     app.proxy.answer('/failed?', (response) => {
       refusals++;
@@ -94,62 +69,62 @@ describeWith('chromium', Browser.binary !== undefined, 'what a page shows as fai
         .writeHead(429, { 'content-type': 'application/json' })
         .end('{"error":{"code":"TOO_MANY_REQUESTS","message":"Too much is read."}}');
     });
-    const messageId = track('Refused');
+    const messageId = visit.track('Refused');
     await until(() => (refusals > 0 ? true : undefined));
     await visitor.reads('1 failed');
     expect(await visitor.text()).not.toContain('Too much is read.');
     app.proxy.passAll();
-    await list().begins(messageId);
+    await visit.list.begins(messageId);
   });
 
   /** Lets messages fail, and waits until the page shows them. @param before number of messages that failed before */
   async function fail(count: number, before: number): Promise<void> {
-    for (let n = 1; n < count; n++) track('Refused');
+    for (let n = 1; n < count; n++) visit.track('Refused');
     if (count > 1) await visit.visitor.reads(`${before + count - 1} failed`);
     // The others may fail in any order.
-    await list().begins(track('Refused'));
+    await visit.list.begins(visit.track('Refused'));
   }
 
   it('has no more rows than its reader asked for, unless they read one further down', async () => {
-    await open();
+    await visit.open();
     await fail(15, 0);
     await fail(15, 15);
     await fail(15, 30);
-    expect((await list().count()).all).toBe(20);
-    await list().read(15);
-    expect(await list().staysWhile(() => fail(15, 45))).toBe(true);
-    expect((await list().count()).all).toBeGreaterThan(30);
-    await list().leave();
+    expect((await visit.list.count()).all).toBe(20);
+    await visit.list.read(15);
+    expect(await visit.list.staysWhile(() => fail(15, 45))).toBe(true);
+    expect((await visit.list.count()).all).toBeGreaterThan(30);
+    await visit.list.leave();
     await fail(1, 60);
-    expect((await list().count()).all).toBe(20);
+    expect((await visit.list.count()).all).toBe(20);
   });
 
   it('has a gap if more has failed than was loaded, and behind the gap only what its reader reads', async () => {
     const { visitor, app } = visit;
-    await open();
+    await visit.open();
     await fail(20, 0);
-    await list().read(15);
+    await visit.list.read(15);
     const comesIn = async (): Promise<void> => {
       const held = app.proxy.hold('/failed?');
-      for (let n = 0; n < 50; n++) track('Refused');
+      for (let n = 0; n < 50; n++) visit.track('Refused');
       await visitor.reads('70 failed');
       held.release();
       await visitor.reads('More messages have failed in between.');
     };
-    expect(await list().staysWhile(comesIn)).toBe(true);
-    const { all } = await list().count();
+    expect(await visit.list.staysWhile(comesIn)).toBe(true);
+    const { all } = await visit.list.count();
     expect(all).toBeGreaterThan(20);
     expect(all).toBeLessThan(40);
     await visitor.click('Refresh failed messages');
-    await until(async () => ((await list().count()).all === 20 ? true : undefined));
+    await until(async () => ((await visit.list.count()).all === 20 ? true : undefined));
     expect(await visitor.text()).not.toContain('More messages have failed in between.');
   });
 
   it('matches the filter, and keeps the selection, when a replay ends that began with another filter', async () => {
     const { visitor, app } = visit;
-    await open();
-    const messageId = track('Refused');
-    await list().begins(messageId);
+    await visit.open();
+    const messageId = visit.track('Refused');
+    await visit.list.begins(messageId);
     const replay = new Promise<ServerResponse>((resolve) => {
       app.proxy.answer('/replay', resolve);
     });
@@ -167,7 +142,7 @@ describeWith('chromium', Browser.binary !== undefined, 'what a page shows as fai
     await (await renewed).text();
     await visitor.page.evaluate('new Promise((resolve) => setTimeout(resolve))');
     app.proxy.passAll();
-    expect((await list().count()).all).toBe(1);
+    expect((await visit.list.count()).all).toBe(1);
     expect(await visitor.text()).toContain('Replay 1 message');
   });
 });
