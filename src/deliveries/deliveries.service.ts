@@ -77,7 +77,8 @@ export class DeliveriesService {
   /**
    * Returns the messages that failed for good and are kept, with what each URL answered: the latest first, from
    * position `start` to position `end`. Messages whose batch is still retried for other messages come last. With
-   * `waiting: false` they are left out and waiting jobs are not read, which saves much time if many wait.
+   * `waiting: false` they are left out and waiting jobs are not read, which saves much time if many wait. With
+   * `bodies: false` their bodies are empty.
    *
    * @throws InvalidFilterError
    *

@@ -46,7 +46,10 @@ export interface FailedMessage {
   waiting: boolean;
   /** The latest outcome of each URL that was tried; a URL is named by a hash. */
   outcomes: UrlOutcome[];
-  /** The JSON text as it was sent: the application's own data. For a job that cannot be read, all data of the job. */
+  /**
+   * The JSON text as it was sent: the application's own data. For a job that cannot be read, all data of the job. Empty
+   * if `failed` was called with `bodies: false`.
+   */
   body: string;
 }
 

@@ -55,6 +55,12 @@ export interface FailedQuery extends FailedCountQuery {
    * @default true
    */
   waiting?: boolean;
+  /**
+   * `false` leaves the bodies empty, so that a thousand messages take little memory.
+   *
+   * @default true
+   */
+  bodies?: boolean;
 }
 
 /** The messages that failed for good and are kept. */
@@ -71,6 +77,7 @@ export class FailedMessages {
     start = 0,
     end = start + DEFAULT_COUNT - 1,
     waiting = true,
+    bodies = true,
     signal,
     ...filter
   }: FailedQuery): Promise<FailedMessage[]> {
@@ -85,7 +92,9 @@ export class FailedMessages {
       if (!waiting && failedBefore(job, filter)) return found;
       for (const failed of failedMessages(job, state)) {
         if (position > end) return found;
-        if (matches(failed) && position++ >= start) found.push(withType(failed));
+        if (!matches(failed) || position++ < start) continue;
+        const message = withType(failed);
+        found.push(bodies ? message : { ...message, body: '' });
       }
     }
     return found;

@@ -48,11 +48,13 @@ const COUNT: OptionRules<FailedCountQuery> = {
   ...FILTER,
   signal: { expected: 'an AbortSignal', accepts: (value) => value instanceof AbortSignal },
 };
+const FLAG: OptionRule = { expected: 'a boolean', accepts: (value) => typeof value === 'boolean' };
 const LIST: OptionRules<FailedQuery> = {
   ...COUNT,
   start: POSITION,
   end: POSITION,
-  waiting: { expected: 'a boolean', accepts: (value) => typeof value === 'boolean' },
+  waiting: FLAG,
+  bodies: FLAG,
 };
 const HOURS: OptionRules<HourRange> = { from: TIME, to: TIME };
 const STATS: OptionRules<StatsQuery> = { destination: TEXT, tenant: MEANT_TEXT, ...HOURS };

@@ -12,6 +12,7 @@ import { FILTER_FIELDS, RequestInput } from './request-input.js';
 
 /** Maximum number of failed messages in one answer. Each may have 32 KB. */
 const MAX_FAILED = 100;
+const MAX_FAILED_WITHOUT_BODIES = 1_000;
 const DEFAULT_FAILED = 20;
 const MAX_RECENT = 100;
 
@@ -114,12 +115,14 @@ export class Operations implements Record<OperationName, Operation> {
     const input = new RequestInput(query);
     const filter = input.filter();
     const start = input.integer('start', 0) ?? 0;
-    const limit = input.integer('limit', 1, MAX_FAILED) ?? DEFAULT_FAILED;
+    const bodies = input.flag('bodies') ?? true;
+    const limit =
+      input.integer('limit', 1, bodies ? MAX_FAILED : MAX_FAILED_WITHOUT_BODIES) ?? DEFAULT_FAILED;
     const waiting = input.flag('waiting') ?? true;
-    input.check([...FILTER_FIELDS, 'start', 'limit', 'waiting']);
+    input.check([...FILTER_FIELDS, 'start', 'limit', 'waiting', 'bodies']);
     await this.destinations.get(id, scope);
     const end = start + limit - 1;
-    const selection = { ...filter, destination: id, start, end, waiting, signal };
+    const selection = { ...filter, destination: id, start, end, waiting, bodies, signal };
     const messages = await this.deliveries.failed(selection);
     return jsonAnswer(200, { messages });
   }

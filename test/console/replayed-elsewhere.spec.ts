@@ -34,9 +34,15 @@ describeWith('chromium', Browser.binary !== undefined, 'messages that somebody e
     await visitor.reads('5 delivered');
     for (let n = 0; n < 110; n++) visit.track('Taken');
     await visitor.reads('115 delivered');
+    const checks: string[] = [];
+    page.on('request', (request) => {
+      if (request.url().includes('/failed?')) checks.push(request.url());
+    });
     held.release();
     await untilTrue(page, `!${IDS}.some((id) => ${JSON.stringify(replayed)}.includes(id))`);
     expect((await list.count()).all).toBe(165);
     expect(await visitor.text()).not.toContain('More messages have failed in between.');
+    // Each id in an address would take many requests.
+    expect(checks.filter((url) => url.includes('messageIds='))).toEqual([]);
   });
 });

@@ -49,6 +49,9 @@ describeServersOrEmbedded('messages that failed, in the HTTP API of the destinat
     expect(JSON.stringify(requests)).toContain('X-Key: (hidden)');
     expect(JSON.stringify(requests)).not.toContain('teehee');
     expect(await acme.ok(acme.get(`/${id}/failed?limit=1&start=2`))).toEqual({ messages: [] });
+    const short = await acme.ok(acme.get(`/${id}/failed?bodies=false&limit=1000`));
+    expect(short.messages).toEqual(messages.map((message) => ({ ...message, body: '' })));
+    expect(await acme.get(`/${id}/failed?limit=1000`)).toMatchObject({ status: 422 });
     expect(await other.ok(other.get(`/${neighbour}/failed`))).toEqual({ messages: [] });
     expect(await other.ok(other.post(`/${neighbour}/replay`))).toEqual({ replayed: 0 });
 

@@ -72,7 +72,9 @@ export function FailedMessages({ api, id, version, deliveries }: FailedMessagesP
         );
         // If some deliveries are not known, only the API knows whether the other rows are still kept.
         const isUnsure = deliveries === undefined || checked > gaps.current.checked;
-        const gone = isUnsure ? await goneAmong(api, id, rowsBelow(before, latest), signal) : NONE;
+        const gone = isUnsure
+          ? await goneAmong(api, { id, filter }, rowsBelow(before, latest), signal)
+          : NONE;
         gaps.current.checked = checked;
         const isGone = (one: FailedMessage): boolean => triedAgain.includes(one) || gone.has(one.messageId);
         const read = rowsRead(list.current);

@@ -10,6 +10,9 @@ export const MAX_ANSWER = 100;
 /** Maximum number of requests for one list: about twice as many as the longest list needs. */
 const MAX_REQUESTS = 20;
 
+/** Maximum number of messages in one answer without bodies. */
+const MAX_WITHOUT_BODIES = 1_000;
+
 /** Number of ids in one request: proxies limit the length of an address, and an id may have a hundred characters. */
 const MAX_IDS = 40;
 
@@ -72,24 +75,28 @@ function unique(messages: readonly FailedMessage[]): FailedMessage[] {
   return [...byId.values()];
 }
 
-/** Returns the ids of those messages that are no longer kept. */
+/**
+ * Returns the ids of those messages that are no longer kept. Most often, one request tells: the messages are all that
+ * match the filter between the times of the first and the last, or nearly.
+ */
 export async function goneAmong(
   api: FailedApi,
-  id: string,
+  { id, filter }: Pick<FailedSelection, 'id' | 'filter'>,
   asked: readonly FailedMessage[],
   signal: AbortSignal,
 ): Promise<ReadonlySet<string>> {
   const gone = new Set(asked.map(({ messageId }) => messageId));
-  for (const part of chunksOf(asked, MAX_IDS)) {
-    const filter = {
-      messageIds: part.map(({ messageId }) => messageId),
-      // What failed earlier need not be read.
-      from: Math.min(...part.map(({ failedAt }) => failedAt)),
-      waiting: false,
-      limit: MAX_ANSWER,
-    };
-    const { messages } = await api.failed(id, filter, signal);
+  /** Resolves to whether the answer has all messages of the selection. */
+  const look = async (selection: Fields): Promise<boolean> => {
+    const short = { waiting: false, bodies: false, limit: MAX_WITHOUT_BODIES };
+    const { messages } = await api.failed(id, { ...selection, ...short }, signal);
     for (const { messageId } of messages) gone.delete(messageId);
-  }
+    return messages.length < MAX_WITHOUT_BODIES;
+  };
+  const times = asked.map(({ failedAt }) => failedAt);
+  const from = Math.min(...times);
+  if (asked.length > MAX_IDS && (await look({ ...filter, from, to: Math.max(...times) }))) return gone;
+  // What failed before `from` need not be read.
+  for (const messageIds of chunksOf([...gone], MAX_IDS)) await look({ messageIds, from });
   return gone;
 }

@@ -99,13 +99,14 @@ export const OPERATION_DOCS: Readonly<Record<OperationName, OperationDoc>> = {
     query: {
       ...filterProperties(),
       start: { ...integer('The position of the first message.'), minimum: 0, default: 0 },
-      limit: { ...integer(), minimum: 1, maximum: 100, default: 20 },
+      limit: { ...integer('At most 100 with bodies.'), minimum: 1, maximum: 1_000, default: 20 },
       waiting: {
         type: 'boolean',
         default: true,
         description:
           'False leaves out messages whose batch is still retried for others, so waiting jobs are not read.',
       },
+      bodies: { type: 'boolean', default: true, description: 'False leaves the bodies empty.' },
     },
     status: 200,
     answer: 'FailedMessages',

@@ -192,7 +192,7 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
               'Whether its batch is still retried for other messages. Until then it cannot be replayed.',
           },
           outcomes: list(object(OUTCOME, OPTIONAL_OUTCOME)),
-          body: text('The JSON text as it is sent.'),
+          body: text('The JSON text as it is sent. Empty with `bodies=false`.'),
         },
         ['type'],
       ),
