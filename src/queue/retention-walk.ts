@@ -68,6 +68,8 @@ export class RetentionWalk {
     if (this.ahead === undefined && now - this.begunAt > FRESH_START) this.beginAgain(now);
     if (this.ahead !== undefined) await this.readFrom(this.ahead);
     const isMore = await this.readFrom(this.position);
+    // What was read ends here because of an outage, so it does not show how far the positions are apart.
+    if (!this.parts.isGoingOn()) return false;
     if (isMore) this.goAhead(now);
     else this.ahead = undefined;
     return isMore;
