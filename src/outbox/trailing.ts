@@ -1,13 +1,13 @@
 /** How far the value trails behind, in milliseconds; at most about twice as long. */
 const DISTANCE = 1_000;
 
-/** A number that only grows, as it was a while ago. The first one counts at once. */
+/** A number that only grows, as it was a while ago. */
 export class Trailing {
   private former: number | undefined;
   private latest: number | undefined;
   private takenAt = -Infinity;
 
-  /** `undefined` before the first number. */
+  /** `undefined` until the first number is old enough. */
   get value(): number | undefined {
     return this.former;
   }
@@ -15,9 +15,8 @@ export class Trailing {
   /** @param now the time by the monotonic clock */
   follow(value: number, now: number): void {
     if (now - this.takenAt < DISTANCE) return;
-    const latest = Math.max(value, this.latest ?? value);
-    this.former = this.latest ?? latest;
-    this.latest = latest;
+    this.former = this.latest;
+    this.latest = Math.max(value, this.latest ?? value);
     this.takenAt = now;
   }
 }

@@ -36,6 +36,8 @@ export class WaitingRows {
   private after = 0;
   /** Time from which rows may be claimed again, by the monotonic clock. */
   private nextAt = -Infinity;
+  /** Time until which reading a page rests. The rows of a page that was read do not wait for it. */
+  private nextPageAt = -Infinity;
   private isRoomKnown = false;
   /** Number of claimed rows that have to be moved for the next claim to follow at once. */
   private many = Infinity;
@@ -47,7 +49,8 @@ export class WaitingRows {
 
   /** Milliseconds until rows may be claimed again. */
   get pause(): number {
-    return Math.max(this.nextAt - performance.now(), 0);
+    const at = this.page.length === 0 ? Math.max(this.nextAt, this.nextPageAt) : this.nextAt;
+    return Math.max(at - performance.now(), 0);
   }
 
   /** Claims rows for which there is room, if the pause is over. */
@@ -58,14 +61,15 @@ export class WaitingRows {
       this.askForRoom();
       return [];
     }
-    const startedAt = performance.now();
     let interval = INTERVAL;
     if (this.page.length === 0) {
+      const startedAt = performance.now();
       const groups = await this.store.waiting(this.after, PAGE);
       if (groups.length === 0 && this.after === 0) interval = IDLE_INTERVAL;
       this.turnTo(groups);
+      this.nextPageAt = endOfRest(startedAt);
     }
-    this.nextAt = Math.max(performance.now() + interval, endOfRest(startedAt));
+    this.nextAt = performance.now() + interval;
     const ids = this.takeFromPage(limit);
     return ids.length === 0 ? [] : this.store.claimWaiting(CLAIM, ids);
   }
@@ -73,7 +77,9 @@ export class WaitingRows {
   /** Takes the decisions about the claimed rows. If many were moved, the next claim follows at once. */
   settled(decisions: readonly RowDecision[]): void {
     const moved = decisions.filter((decision) => 'move' in decision || decision.kind === 'drop');
-    if (moved.length >= this.many) this.nextAt = -Infinity;
+    if (moved.length < this.many) return;
+    this.nextAt = -Infinity;
+    this.nextPageAt = -Infinity;
   }
 
   /**
