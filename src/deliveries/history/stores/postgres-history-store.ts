@@ -4,7 +4,7 @@ import { types } from 'node:util';
 import { isAnswerLost } from '../../../queue/postgres/lost-answer.js';
 import { OwnTables } from '../../../queue/postgres/own-tables.js';
 import type { QueueStorage } from '../../../queue/queue-backend.js';
-import { failureOf } from '../../../queue/queue-failure.js';
+import { failureOf, isConnectionFailure } from '../../../queue/queue-failure.js';
 import { RefusedTableError } from '../../../queue/refused-tables.js';
 import { Mutex } from '../../../shared/mutex.js';
 import {
@@ -123,7 +123,7 @@ export class PostgresHistoryStore implements HistoryStore {
         return;
       } catch (error) {
         isInDoubt ||= isAnswerLost(error);
-        if (!isInDoubt || failureOf(error) === undefined) throw error;
+        if (!isInDoubt || !isConnectionFailure(error)) throw error;
       }
       await pause(REPEAT_AFTER, undefined, { ref: false });
     }
