@@ -7,6 +7,12 @@ import { LookupCache } from './lookup-cache.js';
 import type { LookupTurns } from './lookup-turns.js';
 import type { TenantChanges } from './tenant-changes.js';
 
+/**
+ * The asker for destinations by id. Many may be looked up at once, and messages whose destinations are looked up by their
+ * tenant do not wait for all of these. No source has this name.
+ */
+export const BY_ID: readonly string[] = ['\u0001'];
+
 /** Maximum number of tenants, and also of destinations, that are remembered. */
 const MAX_REMEMBERED = 20_000;
 /** Most tenants have no destinations: one list for all stays in the processor's cache. */

@@ -4,6 +4,7 @@ import { isTenantName } from '../options/tenant-name.js';
 import { type Clock, LONGEST_TIMER, SYSTEM_CLOCK, type Timer } from '../shared/clock.js';
 import { ChangeWatch } from './change-watch.js';
 import {
+  BY_ID,
   createIdCache,
   createTenantCache,
   type DestinationCacheParts,
@@ -119,7 +120,7 @@ export class DestinationDirectory {
   /** Rejects while the store is away. */
   async find(id: string): Promise<DestinationRecord | 'deleted' | undefined> {
     if (!this.watch.isFresh) await this.watch.refresh();
-    return (this.ids.get(id) ?? (await this.ids.load(id))).found;
+    return (this.ids.get(id) ?? (await this.ids.load(id, BY_ID))).found;
   }
 
   /** Keeps reading changes for a destination that `find` has returned and that is still in use. */

@@ -2,7 +2,7 @@ import type { Clock } from '../shared/clock.js';
 import type { KeptFor } from './kept-for.js';
 import type { RunningWork } from './running-work.js';
 
-/** Maximum number of look-ups at once: not all that there are, since deliveries need them as well. */
+/** Maximum number of look-ups at once. */
 const MAX_LOOKUPS = 16;
 /** How long replays wait for slow look-ups, in milliseconds: replays that begin together read the failed jobs once. */
 const GATHERING = 1_000;

@@ -31,5 +31,9 @@ export function idsOf(destinations: readonly KeptFor[]): ReadonlySet<string> | u
 }
 
 export function isAmong({ id, tenant }: DestinationRecord, destinations: readonly KeptFor[]): boolean {
-  return destinations.some((one) => ('id' in one ? one.id === id : (one.tenant ?? tenant) === tenant));
+  return destinations.some((one) => {
+    if ('id' in one) return one.id === id;
+    // A record in the application's own store may omit its tenant.
+    return one.tenant === undefined || tenant === undefined || one.tenant === tenant;
+  });
 }

@@ -145,17 +145,39 @@ export class KeptMessages {
   private async searchForDue(now: number): Promise<void> {
     const due = [...this.late].filter(([, late]) => late.due <= now);
     const among = due.map(([, { destinations }]) => destinations);
-    let found: ReadonlySet<string> = new Set();
+    let found: ReadonlySet<string>;
     try {
       found = await this.parts.search(among);
     } catch (error) {
-      if (!this.isClosed) this.parts.onFailed(among, error);
+      if (!this.isClosed) this.searchFailed(due, error);
+      return;
     }
+    this.take(due);
+    if (found.size > 0) void this.running.track([], this.replayFound(found, among, new Map(due)));
+  }
+
+  private searchFailed(due: readonly [string, LateReplay][], error: unknown): void {
+    const destinations = due.map(([, late]) => late.destinations);
+    this.take(due);
+    if (this.isFinishing) {
+      this.parts.onFailed(destinations, error);
+      return;
+    }
+    const untold = new Map<KeptFor, unknown>();
+    for (const [, late] of due) {
+      const failures = (late.failures ?? 0) + 1;
+      this.tryAgain(late.destinations, failures);
+      if (failures === 1) untold.set(late.destinations, error);
+    }
+    this.tell(untold);
+  }
+
+  /** Removes what is due, unless it was asked for once more meanwhile. */
+  private take(due: readonly [string, LateReplay][]): void {
     for (const [key, { destinations, next }] of due) {
       this.late.delete(key);
       if (next !== undefined) this.late.set(key, { destinations, due: next });
     }
-    if (found.size > 0) void this.running.track([], this.replayFound(found, among, new Map(due)));
   }
 
   /** @param before the late replays that the search was for */

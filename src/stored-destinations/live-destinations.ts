@@ -148,9 +148,9 @@ export class LiveDestinations implements DestinationLookup {
       // A record in the application's own store may omit its tenant.
       if (change !== undefined && !isNamed && tenant !== undefined) continue;
       destination.state = 'stale';
-      // Without this look-up the destination stays stale until its next job. If nothing names it, it is only looked up
-      // while it fails: once such a destination is deleted, it gets no other job.
-      if (isNamed || destination.isFailing) this.lookUp(id);
+      // Without this look-up the destination stays stale until its next job. If everything may have changed, only those
+      // that fail are looked up: once such a destination is deleted, it gets no other job.
+      if (change !== undefined || destination.isFailing) this.lookUp(id);
     }
   }
 

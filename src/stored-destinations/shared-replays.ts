@@ -26,6 +26,8 @@ export class SharedReplays {
   private next: ReplayRound | undefined;
   /** The rounds that have begun, each with its end. */
   private readonly running = new Map<ReplayRound, Promise<unknown>>();
+  /** Calls of `of` whose messages are not being delivered yet, by destination. */
+  private readonly waiting = new Map<string, Promise<void>>();
 
   /** @param replay delivers the selected messages. Rejects if the signal is aborted */
   constructor(private readonly replay: (selection: ReplaySelection) => Promise<SkippedDestinations>) {}
@@ -36,7 +38,15 @@ export class SharedReplays {
    *
    * @param owner takes turns with other owners
    */
-  async of(id: string, owner: string): Promise<void> {
+  of(id: string, owner: string): Promise<void> {
+    const waiting = this.waiting.get(id);
+    if (waiting !== undefined) return waiting;
+    const delivered = this.deliver(id, owner);
+    this.waiting.set(id, delivered);
+    return delivered;
+  }
+
+  private async deliver(id: string, owner: string): Promise<void> {
     let round: ReplayRound;
     let share = SHARE;
     do {
@@ -76,6 +86,8 @@ export class SharedReplays {
 
   private async run(round: ReplayRound): Promise<SkippedDestinations> {
     const { ids, signal } = round;
+    // A later call also concerns messages that this round may have passed by then.
+    for (const id of ids) this.waiting.delete(id);
     const replay = this.replay({ ids, signal, takes: (id, messages) => round.takes(id, messages) });
     const end = replay.catch(() => undefined);
     this.running.set(round, end);

@@ -198,16 +198,23 @@ describe('the messages kept for disabled destinations', () => {
     expect(failures).toEqual([]);
   });
 
-  it('are reported if they cannot be read, and are looked for after the next change', async () => {
+  it('are looked for again until they can be read, ever more rarely, and one report says so', async () => {
     kept.deliverLate({ tenant: 'acme' });
     searched = Promise.reject(new Error('away'));
     await clock.pass(3_000);
-    expect(failures).toEqual([new Error('away')]);
+    await clock.pass(6_000);
+    await clock.pass(600_000);
+    expect(replays.length).toBeGreaterThan(4);
+    expect(replays.length).toBeLessThan(12);
+    expect(told).toEqual([[{ tenant: 'acme' }]]);
     searched = Promise.resolve();
-    kept.deliverLate({ tenant: 'acme' });
-    await clock.pass(3_000);
-    expect(replays).toHaveLength(2);
-    expect(failures).toHaveLength(1);
+    enabled = ['a'];
+    await clock.pass(300_000);
+    expect(replays.at(-1)).toBe('a');
+    const { length } = replays;
+    await clock.pass(3_600_000);
+    expect(replays).toHaveLength(length);
+    expect(failures).toEqual([]);
   });
 
   it('are looked for again if their destination could not be looked up, separately and ever more rarely', async () => {

@@ -103,6 +103,18 @@ describe('replays of messages kept for destinations', () => {
     expect([begun.length, done]).toEqual([2, 2]);
   });
 
+  it('share one wait for the running replay, however often a destination is asked for', async () => {
+    void replays.of('a', 'acme');
+    await jest.advanceTimersByTimeAsync(0);
+    const waiting = new Set(Array.from({ length: 1_000 }, () => replays.of('a', 'acme')));
+    expect(waiting.size).toBe(1);
+    ends[0]?.();
+    await jest.advanceTimersByTimeAsync(0);
+    expect(begun).toEqual([['a'], ['a']]);
+    ends[1]?.();
+    await Promise.all(waiting);
+  });
+
   it('deliver a share of the messages of a tenant with very many, and then those of others in the same replay', async () => {
     let isDone = false;
     void replays.of('big', 'acme').then(() => (isDone = true));

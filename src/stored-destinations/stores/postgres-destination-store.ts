@@ -19,7 +19,7 @@ const USUAL_CONNECTIONS = 10;
 
 /**
  * Connections that statements may take while all of them wait for a lock. Together with one that reads changes, they
- * leave at least one for the queue's jobs, down to three connections: one for look-ups, and one for the others.
+ * leave at least one for the queue's jobs if there are four or more.
  */
 interface Share {
   readonly part: number;
