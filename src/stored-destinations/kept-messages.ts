@@ -44,6 +44,8 @@ export class KeptMessages {
   /** Look-ups and deliveries that are under way. */
   private readonly running = new RunningWork<KeptFor>();
   private readonly late = new Map<string, LateReplay>();
+  /** The latest delivery to each found destination that is under way. */
+  private readonly awaited = new Map<string, Promise<unknown>>();
   /** Destinations whose next attempt was not due yet, or that failed again, when the end came. */
   private readonly notFound: KeptFor[] = [];
   private work: Promise<void> | undefined;
@@ -164,10 +166,9 @@ export class KeptMessages {
       return;
     }
     const untold = new Map<KeptFor, unknown>();
-    for (const [, late] of due) {
-      const failures = (late.failures ?? 0) + 1;
-      this.tryAgain(late.destinations, failures);
-      if (failures === 1) untold.set(late.destinations, error);
+    for (const [, { destinations: one, failures = 0 }] of due) {
+      this.tryAgain(one, failures + 1);
+      if (failures === 0) untold.set(one, error);
     }
     this.tell(untold);
   }
@@ -187,10 +188,9 @@ export class KeptMessages {
     before: ReadonlyMap<string, LateReplay>,
   ): Promise<void> {
     const untold = new Map<KeptFor, unknown>();
-    const { find, replay } = this.parts;
     const found = new FoundDestinations({
-      find,
-      replay,
+      find: this.parts.find,
+      replay: (id, tenant) => this.replayOnce(id, tenant),
       among,
       clock: this.clock,
       running: this.running,
@@ -207,6 +207,18 @@ export class KeptMessages {
     untold.clear();
     await found.delivered();
     this.tell(untold);
+  }
+
+  /** Delivers to a found destination. Does not wait if an earlier search waits for the same delivery. */
+  private async replayOnce(id: string, tenant: string | undefined): Promise<void> {
+    const replay = this.parts.replay(id, tenant);
+    if (this.awaited.get(id) === replay) return;
+    this.awaited.set(id, replay);
+    try {
+      await replay;
+    } finally {
+      if (this.awaited.get(id) === replay) this.awaited.delete(id);
+    }
   }
 
   private tryAgain(destinations: KeptFor, failures: number): void {

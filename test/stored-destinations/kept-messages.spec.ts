@@ -217,6 +217,20 @@ describe('the messages kept for disabled destinations', () => {
     expect(failures).toEqual([]);
   });
 
+  it('are waited for once while one delivery takes long, however many searches find them', async () => {
+    let fail: (error: Error) => void = () => undefined;
+    becomes = new Promise((_, reject) => (fail = reject));
+    enabled = ['a'];
+    for (let search = 0; search < 3; search++) {
+      kept.deliverLate({ tenant: 'acme' });
+      await clock.pass(3_000);
+    }
+    fail(new Error('away'));
+    await clock.pass(0);
+    expect(replays.filter((one) => one === 'a')).toHaveLength(3);
+    expect(told).toEqual([[{ id: 'a' }]]);
+  });
+
   it('are looked for again if their destination could not be looked up, separately and ever more rarely', async () => {
     skipped = ['a'];
     kept.deliverLate({ tenant: 'acme' });
