@@ -9,7 +9,7 @@ import { Stage } from '../support/stage.js';
 import { until } from '../support/until.js';
 
 /** Ids of destinations whose look-ups hang, all of which would take longer than a test one after the other. */
-const HANGING = Array.from({ length: 8 }, (_, n) => `h${n + 1}`);
+const HANGING = Array.from({ length: 14 }, (_, n) => `h${n + 1}`);
 /** More jobs than a tenant gets delivered while others wait. */
 const MANY = 650;
 
@@ -158,7 +158,7 @@ describeAnyServer('messages kept for a tenant, and after these very many for oth
     await tenant.received(1);
     expect(others.requests.length).toBeLessThan(MANY - 50);
     await others.received(MANY);
-  }, 30_000);
+  });
 
   it('are delivered at once, however many look-ups of other tenants hang', async () => {
     for (const id of HANGING) await keep(id, others, 1);
@@ -166,5 +166,5 @@ describeAnyServer('messages kept for a tenant, and after these very many for oth
     await enableAll();
     await tenant.received(1);
     expect(others.requests).toEqual([]);
-  }, 20_000);
+  }, 60_000);
 });
