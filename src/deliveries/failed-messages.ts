@@ -93,8 +93,7 @@ export class FailedMessages {
       for (const failed of failedMessages(job, state)) {
         if (position > end) return found;
         if (!matches(failed) || position++ < start) continue;
-        const message = withType(failed);
-        found.push(bodies ? message : { ...message, body: '' });
+        found.push({ ...withType(failed), ...(!bodies && { body: '' }) });
       }
     }
     return found;
@@ -112,9 +111,8 @@ export class FailedMessages {
     if (filter.destination !== undefined && !(await this.destinations.find(filter.destination)))
       throw new DestinationNotFoundError(filter.destination);
     // From this process, another application's messages would go to other URLs.
-    const isMeant = (batch: QueuedBatch): boolean =>
-      filter.error === OTHER_APPLICATION || this.queue.isOwn(batch);
-    const replay = this.replayOf(filter, isMeant);
+    const isAny = filter.error === OTHER_APPLICATION;
+    const replay = this.replayOf(filter, (batch) => isAny || this.queue.isOwn(batch));
     const replayed = await this.run(replay, destinationsOf(filter));
     if (replay.skipped.size > 0) throw new ReplayIncompleteError(replayed, replay.skipped);
     return replayed;
