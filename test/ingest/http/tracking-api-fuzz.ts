@@ -7,6 +7,7 @@ import { until } from '../../support/until.js';
 import { basic, type TrackingServer } from './tracking-server.js';
 
 const PATHS = ['/v1/batch', '/v1/import', '/v1/b', '/v1/track', '/v1/i', '/v1/p', '/v1/alias', '/v1/m'];
+const GZIP_MAGIC = [0x1f, 0x8b];
 const TYPES = ['track', 'identify', 'page', 'screen', 'group', 'alias', 'delete', 'Track', ''];
 
 const text = fc.oneof(fc.string(), fc.string({ unit: 'binary' }), fc.constantFrom('\0', '\ud800', 'x\r\ny'));
@@ -108,7 +109,9 @@ export async function fuzzTrackingApi({ server, receiver, writeKey, time }: Fuzz
   await fc.assert(
     fc.asyncProperty(fc.constantFrom(...PATHS), spoilt, fc.boolean(), async (path, body, hasKey) => {
       const answer = await server.post(path, body, hasKey ? headers : {});
-      expect([200, 400, 401, 413]).toContain(answer.status);
+      // Compressed requests without Basic authentication share a limit.
+      const mayBeLimited = !hasKey && GZIP_MAGIC.every((byte, at) => body[at] === byte);
+      expect([200, 400, 401, 413, ...(mayBeLimited ? [429] : [])]).toContain(answer.status);
       expect(answer.body).toHaveProperty('success', answer.status === 200);
     }),
     run,
