@@ -2,7 +2,7 @@ import type { OnApplicationShutdown } from '@nestjs/common';
 import type { DeliveriesService } from '../deliveries/deliveries.service.js';
 import type { DestinationsService } from '../stored-destinations/destinations.service.js';
 import { thrownAt } from '../shared/thrown-at.js';
-import { connectionOf } from '../http/connection-of.js';
+import { hasHungUp } from '../http/connection-of.js';
 import type { OwnRoutes } from '../http/host-routes.js';
 import type { HttpAnswer } from '../http/http-answer.js';
 import { HttpHandler, type RequestLine, type RoutedRequest } from '../http/http-handler.js';
@@ -78,10 +78,8 @@ export class DestinationsApiHandler extends HttpHandler<string> implements OnApp
     } catch (error) {
       const answer = answerToError(error, raw.method !== 'GET');
       if (answer !== undefined) return answer;
-      // If the sender has hung up, nothing is wrong here, and nobody gets the answer. The connection is
-      // checked, since a request is also destroyed after it was read.
-      if (connectionOf(raw)?.destroyed !== true)
-        this.logger.error(`A request to the destinations API failed: ${thrownAt(error)}`);
+      // If the sender has hung up, nothing is wrong here, and nobody gets the answer.
+      if (!hasHungUp(raw)) this.logger.error(`A request to the destinations API failed: ${thrownAt(error)}`);
       return refusedAnswer(internalError());
     }
   }

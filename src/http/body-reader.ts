@@ -5,6 +5,7 @@ import type { JsonObject } from '../messages/message.types.js';
 import { describeKind, isJsonObject } from '../messages/value-kind.js';
 import { EventLoopTurns } from '../shared/event-loop-turns.js';
 import { bodyReadBefore } from './body-read-before.js';
+import { hasHungUp } from './connection-of.js';
 import { HeldBodies } from './held-bodies.js';
 import { JoinedChunks } from './joined-chunks.js';
 import { RequestRefusal } from './request-refusal.js';
@@ -116,7 +117,7 @@ export class BodyReader {
       const timer = setTimeout(() => {
         fail(tooLate());
       }, BODY_TIME).unref();
-      if (request.destroyed) onClose();
+      if (request.destroyed || hasHungUp(request)) onClose();
       request.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onClose);
     });
   }

@@ -17,3 +17,11 @@ export function connectionOf({ socket }: IncomingMessage): Socket | undefined {
 export function http1ConnectionOf(request: IncomingMessage): Socket | undefined {
   return request.httpVersionMajor === 1 ? connectionOf(request) : undefined;
 }
+
+/**
+ * Whether the sender of a request is gone. `request.destroyed` does not show it: a request is also destroyed after it was
+ * read, and over HTTP/2 not even when its sender hangs up.
+ */
+export function hasHungUp(request: IncomingMessage): boolean {
+  return connectionOf(request)?.destroyed === true;
+}

@@ -106,6 +106,30 @@ describe.each(PLATFORMS)('a request to the API of the destinations on %s', (plat
     expect(problems.map(({ path }) => path).sort()).toEqual(['nme', 'sharedSecret', 'urls[0]']);
   });
 
+  it.each([
+    ['of a known length', (text: string) => text],
+    ['in chunks', (text: string) => new Blob([text]).stream()],
+  ])('whose body, %s, was read by something else that left nothing of it is refused', async (_, bodyOf) => {
+    let reads = false;
+    const readAll = async (request: IncomingMessage): ReturnType<typeof authorize> => {
+      if (reads) await once(request.resume(), 'end');
+      return authorize(request);
+    };
+    const { acme, server } = await start({ api: { authorize: readAll } });
+    const id = await acme.create();
+    reads = true;
+    const headers = { ...COOKIE, 'content-type': 'application/json' };
+    const body = bodyOf('{"reason":"Closed"}');
+    const init = { method: 'POST', headers, body, duplex: 'half' } as RequestInit;
+    expect(await server.send(`${PATH}/${id}/disable`, init)).toMatchObject({
+      status: 400,
+      body: { error: { code: 'INVALID_BODY', message: expect.stringContaining('has read the body') } },
+    });
+    reads = false;
+    expect(await acme.ok(acme.get(`/${id}`))).toMatchObject({ enabled: true });
+    expect(server.log.errors).toEqual([]);
+  });
+
   it('that would leave a destination without a source is refused', async () => {
     const { acme } = await start();
     const { id } = (await acme.post('', { urls: URLS })).body as { id: string };

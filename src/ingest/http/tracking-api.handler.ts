@@ -1,7 +1,7 @@
 import type { OnApplicationShutdown } from '@nestjs/common';
 import type { AnalyticsClient } from '../../client/analytics-client.js';
 import { thrownAt } from '../../shared/thrown-at.js';
-import { connectionOf } from '../../http/connection-of.js';
+import { hasHungUp } from '../../http/connection-of.js';
 import type { OwnRoutes } from '../../http/host-routes.js';
 import type { HttpAnswer } from '../../http/http-answer.js';
 import { HttpHandler, type RequestLine, type RoutedRequest } from '../../http/http-handler.js';
@@ -65,10 +65,8 @@ export class TrackingApiHandler extends HttpHandler<TrackingRoute> implements On
       return await this.api.handle(request);
     } catch (error) {
       if (error instanceof RequestRefusal) return refusedAnswer(error);
-      // A sender that has hung up gets no answer, and nothing is wrong here. Only the connection shows this:
-      // `raw.destroyed` is also true for a request that was read.
-      if (connectionOf(raw)?.destroyed !== true)
-        this.logger.error(`A request to the tracking API failed: ${thrownAt(error)}`);
+      // A sender that has hung up gets no answer, and nothing is wrong here.
+      if (!hasHungUp(raw)) this.logger.error(`A request to the tracking API failed: ${thrownAt(error)}`);
       return failedAnswer();
     }
   }
