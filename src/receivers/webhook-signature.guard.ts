@@ -35,7 +35,7 @@ export interface WebhookSignatureGuardOptions {
 
 /**
  * Creates a guard for Express and Fastify that lets only webhooks with a valid signature through. It answers all other
- * webhooks, and any body that is not JSON, with 401. The application has to keep raw bodies:
+ * webhooks, and any body that is not JSON in UTF-8, with 401. The application has to keep raw bodies:
  * `NestFactory.create(AppModule, { rawBody: true })`, and no body parser of its own before it, such as
  * `app.use(express.json())`: on Express, `app.useBodyParser('json', { limit })` does the same and keeps them.
  *

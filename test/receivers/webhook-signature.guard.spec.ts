@@ -96,7 +96,7 @@ const PLATFORMS = [
   ['Fastify', () => new FastifyAdapter()],
 ] as const;
 
-describe.each(PLATFORMS)('the guard of a receiver on %s', (_, createAdapter) => {
+describe.each(PLATFORMS)('the guard of a receiver on %s', (platform, createAdapter) => {
   let client: WebhookClient;
   let log: LogLines;
   let app: INestApplication;
@@ -215,6 +215,34 @@ describe.each(PLATFORMS)('the guard of a receiver on %s', (_, createAdapter) => 
         }
         expect(received()).toEqual([]);
         expect(log.errors).toEqual([]);
+      },
+    );
+
+    it.each([
+      'application/x-www-form-urlencoded',
+      ...(platform === 'Express' ? ['application/json; charset=utf-7'] : []),
+    ])('refuses signed bytes that would be parsed as another text than was signed (%s)', async (type) => {
+      const body = '{"event":"Noted","properties":{"note":"+AGE-&type=delete&userId=victim&rest="}}';
+      const signed = destination('both', { sharedSecret: 'teehee', standardWebhooks: { keys: [KEY] } });
+      const [explained] = signed.explain({ messageId: 'm-1', body });
+      const kept = explained?.headers.filter(([name]) => /signature|webhook-/i.test(name)) ?? [];
+      const headers: [string, string][] = [...kept, ['content-type', type]];
+      for (const path of ['by-value', 'standard', 'both']) {
+        const answer = await fetch(`${url}/${path}`, { method: 'POST', headers, body: new Blob([body]) });
+        expect(answer.status).toBe(401);
+      }
+      expect(received()).toEqual([]);
+      expect(log.errors).toEqual([]);
+    });
+
+    it.each(['application/json; charset=utf-8', 'application/json;charset="UTF-8"', 'Application/JSON'])(
+      'lets in signed JSON whose type is %s',
+      async (type) => {
+        const signature = createHmac('sha1', 'teehee').update(BODY).digest('hex');
+        const headers = { 'content-type': type, 'x-signature': signature };
+        const request = { method: 'POST', headers, body: new Blob([BODY]) };
+        expect((await fetch(`${url}/by-value`, request)).status).toBe(200);
+        expect(received()).toEqual([{ event: 'Zoë 🚀', n: 1 }]);
       },
     );
 
