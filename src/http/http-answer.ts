@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { hasHungUp } from './connection-of.js';
 import { closeAfter } from './request-order.js';
 
 /**
@@ -77,7 +78,9 @@ export async function writeStream(
   closing: AbortSignal,
 ): Promise<void> {
   const ended = new AbortController();
-  const isWritable = !response.destroyed && !response.headersSent;
+  // A response over HTTP/2 does not show whether it was destroyed.
+  const isGone = response.destroyed || hasHungUp(request);
+  const isWritable = !isGone && !response.headersSent;
   if (isWritable) {
     request.resume();
     removeHostHeaders(response);

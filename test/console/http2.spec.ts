@@ -125,4 +125,23 @@ describe('the console of an application that speaks HTTP/2', () => {
       expect(log.errors).toEqual([]);
     },
   );
+
+  it('gives back the places of streams whose pages leave before they are answered', async () => {
+    const stream = { ':method': 'GET', ':path': '/analytics/live' };
+    held = deferred();
+    for (let page = 0; page < 10; page++) await hangUp(stream);
+    held.resolve();
+    // Each stream still takes a place, until the queue has answered. A reader that only reads nothing has 30 seconds.
+    const next = await until(async () => {
+      const request = send(stream);
+      const [answer] = (await once(request, 'response')) as [Record<string, unknown>];
+      if (answer[':status'] !== 429) return answer;
+      request.close();
+      return undefined;
+    }, 100);
+    expect(next).toMatchObject({
+      ':status': 200,
+      'content-type': expect.stringContaining('text/event-stream'),
+    });
+  }, 20_000);
 });
