@@ -17,8 +17,8 @@ import type { Operations } from './operations.js';
 import { checkConsoleHeader, checkOrigin } from './request-origin.js';
 import { RunningRequests } from './running-requests.js';
 
-/** Largest body, in bytes. All fields of a destination together have at most 16 KB. */
-export const MAX_BODY_BYTES = 64 * 1024;
+/** Largest body, in bytes. The 1,000 ids that a replay may name take 103 KB. */
+export const MAX_BODY_BYTES = 128 * 1024;
 
 /** Maximum number of one tenant's `changing` and `sending` requests at once, and also of its `reading` requests. */
 const MAX_EXPENSIVE = 4;

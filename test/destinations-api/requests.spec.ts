@@ -95,7 +95,7 @@ describe.each(PLATFORMS)('a request to the API of the destinations on %s', (plat
         body: { error: { code: 'INVALID_BODY' } },
       });
     }
-    const large = JSON.stringify({ urls: URLS, description: 'x'.repeat(70_000) });
+    const large = JSON.stringify({ urls: URLS, description: 'x'.repeat(140_000) });
     expect(await acme.post('', large)).toMatchObject({
       status: 413,
       body: { error: { code: 'BODY_TOO_LARGE' } },
@@ -128,6 +128,16 @@ describe.each(PLATFORMS)('a request to the API of the destinations on %s', (plat
     reads = false;
     expect(await acme.ok(acme.get(`/${id}`))).toMatchObject({ enabled: true });
     expect(server.log.errors).toEqual([]);
+  });
+
+  it('that replays as many messages as it may name is answered, however long their ids are', async () => {
+    const { acme } = await start();
+    const id = await acme.create();
+    const messageIds = Array.from({ length: 1_000 }, (_, index) => String(index).padStart(100, '0'));
+    expect(await acme.ok(acme.post(`/${id}/replay`, { messageIds }))).toEqual({ replayed: 0 });
+    expect(await acme.post(`/${id}/replay`, { messageIds: [...messageIds, 'more'] })).toMatchObject({
+      status: 422,
+    });
   });
 
   it('that would leave a destination without a source is refused', async () => {
