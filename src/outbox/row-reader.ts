@@ -17,6 +17,7 @@ import type { Move } from './outbox-jobs.js';
 import type { OutboxRow, RowWithoutMessage } from './outbox-store.js';
 import { OUTBOX_VERSION } from './outbox-table.js';
 import type { OwnRows, ReasonToLeave } from './own-rows.js';
+import { Rooms } from './rooms.js';
 import { rowConnections } from './row-connections.js';
 import { type RowTerms, termsIn } from './row-terms.js';
 
@@ -96,9 +97,11 @@ export class RowReader {
   /** Reads rows one after the other, and waits for all of their destinations at once. */
   async readAll(rows: readonly OutboxRow[]): Promise<RowDecision[]> {
     const decisions: Promise<RowDecision>[] = [];
+    // The counter learns of the rows only when all of them are decided.
+    const rooms = new Rooms((destination) => this.parts.backlogs.roomFor({ destination }));
     for (const row of rows) {
       if (!this.turns.hasTime) await this.turns.take();
-      const decision = Promise.resolve(this.read(row));
+      const decision = Promise.resolve(this.read(row, rooms));
       // It may reject before the last row is read. `Promise.all` handles its error only after that.
       decision.catch(() => undefined);
       decisions.push(decision);
@@ -107,7 +110,7 @@ export class RowReader {
   }
 
   /** Not `async`, so that nothing refers to the parsed message while its destinations are looked up. */
-  private read({ message: text, ...row }: OutboxRow): RowDecision | Promise<RowDecision> {
+  private read({ message: text, ...row }: OutboxRow, rooms: Rooms): RowDecision | Promise<RowDecision> {
     if (row.version !== OUTBOX_VERSION) {
       return this.leftToOthers(row, { problem: `its version is ${row.version}` });
     }
@@ -121,7 +124,7 @@ export class RowReader {
       const terms = termsIn(stored);
       const reason = this.parts.own.reasonToLeave(row, terms, this.isLeftInVain(row));
       if (reason !== undefined) return this.leftToOthers(row, reason);
-      return this.routed(row, checkMessage(stored), { ...terms, writtenAt });
+      return this.routed(row, checkMessage(stored), { ...terms, writtenAt }, rooms);
     } catch (error) {
       return { kind: 'set aside', row, problem: problemIn(error) };
     }
@@ -148,6 +151,7 @@ export class RowReader {
     row: RowWithoutMessage,
     message: AnalyticsMessage,
     terms: Pick<ReadRow, keyof RowTerms | 'writtenAt'>,
+    rooms: Rooms,
   ): RowDecision | Promise<RowDecision> {
     const { client } = this.parts;
     const { source, id, due } = row;
@@ -161,10 +165,11 @@ export class RowReader {
     const { json, bytes, route, tenant: named } = client.outgoing(source, message, tenant);
     const configured = meantFor && client.configured(source, message);
     const move = { row: id, due, messageId: message.messageId, json, bytes, tenant: named };
-    if ('connections' in route) return this.decided(read, move, configured, route);
+    const decided = (found: Route): RowDecision => this.decided(read, move, configured, found, rooms);
+    if ('connections' in route) return decided(route);
     return this.answer(owner, route).then((found) => {
       if (found instanceof TenantThrew) return this.waitingFor(found, read);
-      return found === undefined ? this.waiting(read, owner) : this.decided(read, move, configured, found);
+      return found === undefined ? this.waiting(read, owner) : decided(found);
     });
   }
 
@@ -182,13 +187,14 @@ export class RowReader {
     move: Omit<Move, 'connections'>,
     configured: readonly SourceConnection[] | undefined,
     found: Route,
+    rooms: Rooms,
   ): RowDecision {
     const { row, meantFor, marks } = read;
     const { source, destinations } = row;
     const parts = { source, meantFor, left: destinations, marks, configured };
     const meant = rowConnections({ ...parts, found: found.connections });
     if (meant.length === 0) return { kind: 'drop', ...read };
-    const connections = meant.filter((connection) => this.parts.backlogs.roomFor(connection) > 0);
+    const connections = meant.filter(({ destination }) => rooms.take([destination]));
     const full = meant
       .filter((connection) => !connections.includes(connection))
       .map(({ destination }) => destination);

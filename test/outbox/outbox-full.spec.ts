@@ -154,6 +154,18 @@ describeWith('postgres', PostgresServer.installed, 'an outbox with rows for a fu
     expect(statements.length).toBeLessThan(5);
   });
 
+  it('moves no more rows of one transaction to an empty queue than there is room for', async () => {
+    const app = await start();
+    await trackMany(app, {}, MANY);
+    await quick.received(MANY);
+    const left = await until(async () => {
+      const rows = await shop.rows<{ destinations: string[] | null }>(ROWS);
+      return rows.every(({ destinations }) => destinations !== null) ? rows : undefined;
+    });
+    expect(left).toEqual(new Array(MANY - 1).fill({ destinations: ['slow'] }));
+    expect(new Set(receivedIds(slow)).size).toBeLessThanOrEqual(1);
+  });
+
   it('leaves the rows alone while the destination stays full, however many there are', async () => {
     const { database, claims, looks } = watched(shop);
     const app = await start({ connection: database });
@@ -260,8 +272,12 @@ describeWith('postgres', PostgresServer.installed, 'an outbox with rows for a fu
     expect(await shop.rows(ROWS)).toEqual([{ destinations: ['slow'] }, { destinations: ['slow'] }]);
   });
 
-  /** Tracks thousands of events, each as one call would. */
-  async function trackMany(app: AnalyticsApp, integrations: Record<string, boolean>): Promise<void> {
+  /** Tracks many events in one transaction, each as one call would. */
+  async function trackMany(
+    app: AnalyticsApp,
+    integrations: Record<string, boolean>,
+    count = MANY_MORE,
+  ): Promise<void> {
     const client = await shop.pool.connect();
     await client.query('BEGIN');
     await app.analytics.within(client).track({ userId: 'u1', event: 'One of many', integrations });
@@ -269,7 +285,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox with rows for a fu
       `INSERT INTO nestjs_analytics.outbox (version, source, message)
        SELECT version, source, replace(message, message::json->>'messageId', gen_random_uuid()::text)
        FROM nestjs_analytics.outbox, generate_series(2, $1) WHERE message LIKE '%One of many%'`,
-      [MANY_MORE],
+      [count],
     );
     await client.query('COMMIT');
     client.release();
