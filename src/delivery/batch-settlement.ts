@@ -41,6 +41,8 @@ export function settleBatch(attempt: TriedBatch, now: number): BatchSettlement {
     unsettled: [],
     dueAt: undefined,
   };
+  /** Messages with a request that the signal ended. */
+  const brokenOff: BatchMessage[] = [];
   let retryAfter: number | undefined;
   let wait = Infinity;
   let index = 0;
@@ -59,18 +61,22 @@ export function settleBatch(attempt: TriedBatch, now: number): BatchSettlement {
       settlement.deferred.push(settled);
       wait = Math.min(wait, result.wait ?? 0);
     } else {
-      settlement.retried.push(settled);
+      (result.isBrokenOff === true ? brokenOff : settlement.retried).push(settled);
       if (result.retryAfter !== undefined) retryAfter = Math.max(retryAfter ?? 0, result.retryAfter);
     }
   }
   if (settlement.delivered.length === attempt.messages.length) return settlement;
   const retryAt = scheduleRetries(settlement, attempt, now, retryAfter);
-  const deferredAt = Math.min(deferredUntil(attempt, now, wait), lastAttemptAt(attempt));
+  settlement.retried.push(...brokenOff);
+  const last = lastAttemptAt(attempt);
+  const deferredAt = Math.min(deferredUntil(attempt, now, wait), last);
+  const brokenOffAt = Math.min(now + (retryAfter ?? 0), last);
   const times = [
     ...(retryAt === undefined ? [] : [retryAt]),
     ...(settlement.deferred.length > 0 ? [Math.max(deferredAt, now + 1)] : []),
+    ...(brokenOff.length > 0 ? [Math.max(brokenOffAt, now + 1)] : []),
   ];
-  // The later of the two, so that `Retry-After` holds for all.
+  // The latest of these, so that `Retry-After` holds for all.
   if (times.length > 0) settlement.dueAt = Math.max(...times);
   return settlement;
 }

@@ -8,6 +8,11 @@ export interface DeliveryResult {
   outcomes: UrlOutcome[];
   /** The largest `Retry-After` of this attempt, in milliseconds from its answer. */
   retryAfter?: number;
+  /**
+   * For a message to retry: whether the signal ended a request of this attempt, so that its URL gets another one soon,
+   * even after the last attempt.
+   */
+  isBrokenOff?: boolean;
   /** For a deferred message: milliseconds until the next try is worthwhile. */
   wait?: number;
 }
@@ -18,7 +23,10 @@ export interface AttemptTerms {
   isLast: boolean;
   /** When the messages were first tried or put off, in milliseconds since the epoch. */
   firstAttemptAt: number;
-  /** Aborted when the process shuts down. Unsettled messages then have no result. */
+  /**
+   * Aborted when the process shuts down. Unsettled messages then have no result, unless a URL has refused them in this
+   * attempt.
+   */
   signal: AbortSignal;
 }
 

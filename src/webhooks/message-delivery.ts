@@ -110,16 +110,18 @@ export class MessageDelivery {
   private result(): DeliveryResult | undefined {
     const outcomes = this.outcomes.filter((outcome) => outcome !== undefined);
     if (this.isDelivered) return { class: 'delivered', outcomes };
-    if (this.isBrokenOff) return undefined;
-    if (this.isRetried) {
-      const { retryAfter } = this;
-      return retryAfter > 0 ? { class: 'retry', outcomes, retryAfter } : { class: 'retry', outcomes };
-    }
+    // If a URL has refused the message, the attempt has to be recorded: otherwise that URL would get the message again.
+    if (this.isBrokenOff) return this.isRefused ? { ...this.retry(outcomes), isBrokenOff: true } : undefined;
+    if (this.isRetried) return this.retry(outcomes);
     if (this.heldBack === undefined) return { class: 'permanent', outcomes };
-    // A URL has refused the message, so the attempt has to be recorded: otherwise that URL would get the message again.
     if (this.isRefused) return { class: 'retry', outcomes };
     const now = Date.now();
     const wait = Math.min(...this.heldBack.map(({ breaker }) => breaker.wait(now)));
     return { class: 'deferred', outcomes, wait };
+  }
+
+  private retry(outcomes: UrlOutcome[]): DeliveryResult {
+    const { retryAfter } = this;
+    return retryAfter > 0 ? { class: 'retry', outcomes, retryAfter } : { class: 'retry', outcomes };
   }
 }

@@ -114,6 +114,19 @@ describe('a batch after an attempt', () => {
     expect(settlement.dueAt).toBeGreaterThan(late);
   });
 
+  it.each([
+    ['at once', 0, {}, NOW + 1],
+    ['after the Retry-After of another URL', 0, { retryAfter: 60_000 }, NOW + 60_000],
+    ['at once after its last attempt', 4 * HOUR, { retryAfter: 60_000 }, NOW + 1],
+  ])('is retried %s if a request to one of its URLs was broken off', (_, age, given, dueAt) => {
+    const settlement = settle([['a', { isBrokenOff: true, outcomes: [outcome({ attempt: 9 })], ...given }]], {
+      firstAttemptAt: NOW - age,
+    });
+    expect(ids(settlement.retried)).toEqual(['a']);
+    expect(settlement.failed).toEqual([]);
+    expect(settlement.dueAt).toBe(dueAt);
+  });
+
   it('does not keep unsent messages for longer than an eighth of its window', () => {
     const late = NOW + 4.5 * HOUR;
     const unsent: Came[] = [['a', { outcomes: [outcome({ error: 'EMFILE' })] }]];

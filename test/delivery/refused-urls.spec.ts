@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { filter, firstValueFrom } from 'rxjs';
-import { DeliveriesService, DestinationsService } from '../../src/index.js';
+import { DeliveriesService, DestinationsService, type MessageOutcome } from '../../src/index.js';
 import type { AnalyticsApp, AppOptions } from '../support/analytics-app.js';
 import { describeAnyServer, describeRedis } from '../support/describe-backend.js';
 import { messageIds } from '../support/message-ids.js';
@@ -14,6 +14,8 @@ import { until } from '../support/until.js';
 const RETRY_WINDOW = 100_000;
 /** The answer of a URL that is down, which asks for another request after a second. */
 const DOWN: Answer = { status: 503, headers: { 'retry-after': '1' } };
+/** A URL that never answers. */
+const HANGING: Answer = () => undefined;
 const FAILURES_UNTIL_DOWN = 5;
 /** Requests to a URL that is down while messages wait for it. */
 const PROBES = 3;
@@ -72,6 +74,15 @@ describeAnyServer('messages that one URL has refused while another URL is down',
     await other.received(other.requests.length + PROBES);
   }
 
+  /** Resolves to the next outcome of the first message that waits. */
+  function outcomeOfFirst(app: AnalyticsApp): Promise<MessageOutcome | undefined> {
+    const { outcomes$ } = app.context.get(DeliveriesService);
+    const ofFirst = outcomes$.pipe(
+      filter(({ messageId, destination }) => messageId === 'waiting-0' && destination !== 'taking'),
+    );
+    return firstValueFrom(ofFirst, { defaultValue: undefined });
+  }
+
   const ofWaiting = (receiver: Receiver): string[] =>
     idsOf(receiver).filter((id) => id.startsWith('waiting'));
 
@@ -108,8 +119,7 @@ describeAnyServer('messages that one URL has refused while another URL is down',
     answerOfOther = { status: 503, headers: { 'retry-after': '60' } };
     const app = await start();
     await whenDown(app);
-    const { outcomes$ } = app.context.get(DeliveriesService);
-    const told = firstValueFrom(outcomes$.pipe(filter(({ messageId }) => messageId === 'waiting-0')));
+    const told = outcomeOfFirst(app);
     await track(app, WAITING);
     expect(await told).toMatchObject({ class: 'retry', outcomes: [{ status: 404 }] });
   });
@@ -125,6 +135,32 @@ describeAnyServer('messages that one URL has refused while another URL is down',
     await app.settled();
     expect([refusing, alsoRefusing].map(ofWaiting)).toEqual([[...WAITING].sort(), [...WAITING].sort()]);
     expect(await app.context.get(DeliveriesService).counts()).toMatchObject({ failed: 0 });
+  });
+
+  it.each([
+    ['in jobs of their own', false],
+    ['in jobs that destinations have shared', true],
+  ])('are not sent to the first URL again after a shutdown breaks off the rest, %s', async (_, isShared) => {
+    answerOfOther = HANGING;
+    const taking = await stage.receiver();
+    const options: Partial<AppOptions> = {
+      webhooks: [
+        webhooksTo([refusing, other], { id: 'refusing' }),
+        ...(isShared ? [webhooksTo(taking, { id: 'taking' })] : []),
+      ],
+      shutdownTimeout: 2_000,
+    };
+    const before = await start(options);
+    const refused = outcomeOfFirst(before);
+    await track(before, ['waiting-0']);
+    await Promise.all([refusing.received(1), other.received(1)]);
+    await before.close();
+    answerOfOther = 200;
+    const after = await start(options);
+    await after.settled();
+    expect([refusing, other].map(ofWaiting)).toEqual([['waiting-0'], ['waiting-0', 'waiting-0']]);
+    expect(await refused).toMatchObject({ class: 'retry', outcomes: [{ status: 404, attempt: 1 }] });
+    expect(await after.context.get(DeliveriesService).counts()).toMatchObject({ failed: 0 });
   });
 
   it('fail for good when the URL that is down is removed', async () => {

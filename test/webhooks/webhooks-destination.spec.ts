@@ -270,13 +270,29 @@ describe('the webhooks destination', () => {
   });
 
   it('returns no result if it was aborted before it was settled', async () => {
-    const [silent, gone] = [await receive(() => undefined), await receive(404)];
+    const [silent, away] = [await receive(() => undefined), await receive(503)];
     const controller = new AbortController();
-    const to = destination([silent.url(), gone.url()]);
+    const to = destination([silent.url(), away.url()]);
     const delivery = deliverOne(to, message(), controller.signal);
-    await Promise.all([silent.received(1), gone.received(1)]);
+    await Promise.all([silent.received(1), away.received(1)]);
     controller.abort();
     expect(await delivery).toBeUndefined();
+  });
+
+  it('returns what the URLs answered if one of them refused before the rest was aborted', async () => {
+    const single = new WebhookClient({ connections: 1, allowPrivateNetwork: true });
+    const later: Answer = { status: 503, headers: { 'retry-after': '7' } };
+    const [silent, gone, away] = [await receive(() => undefined), await receive(404), await receive(later)];
+    const controller = new AbortController();
+    const to = destination([silent.url(), gone.url(), away.url()], {}, single);
+    const delivery = deliverOne(to, message(), controller.signal);
+    // Over one connection, a second request is sent only after the first is settled.
+    await deliver(destination([gone.url(), away.url()], {}, single));
+    controller.abort();
+    const result = await delivery;
+    expect(result).toMatchObject({ class: 'retry', isBrokenOff: true, retryAfter: 7_000 });
+    expect(result?.outcomes.map(({ status }) => status)).toEqual([404, 503]);
+    await single.close();
   });
 
   it('returns a delivery even if the rest was aborted', async () => {
