@@ -181,9 +181,8 @@ export class SharedJob {
     }
     for (const { end, left } of ends) {
       if (end.kind === 'settled') reporter.settled(end.queued, left[0]?.batch, end.settlement);
-      if (end.kind === 'dropped') reporter.dropped(end.batch);
-      if (end.kind === 'notKnown' || end.kind === 'refused')
-        reporter.ended(end.batch, ...left.map(({ batch }) => batch));
+      else if (end.kind === 'dropped') reporter.dropped(end.batch);
+      else reporter.ended(end.batch, ...left.map(({ batch }) => batch));
     }
   }
 
@@ -198,27 +197,19 @@ export class SharedJob {
    */
   private async leftOf(end: Exclude<BatchEnd, { kind: 'dropped' }>): Promise<LeftBatch[]> {
     const { job } = this.inHand;
-    const jobId = String(job.id);
-    const failedRetention = failedRetentionOf(job.opts);
-    switch (end.kind) {
-      case 'settled': {
-        const left = leftOf(end.batch, end.settlement);
-        const batch = left && (await this.parts.deleted.strip(left, job));
-        if (batch === undefined) return [];
-        return [{ jobId: idOfLeft(jobId, end.queued), failedRetention, batch, dueAt: end.settlement.dueAt }];
-      }
-      case 'notKnown':
-      case 'refused': {
-        const batch = await this.parts.deleted.strip(end.batch, job);
-        if (batch === undefined) return [];
-        return [{ jobId: idOfLeft(jobId, end.batch), failedRetention, batch, dueAt: undefined }];
-      }
-      default: {
-        const dueAt = 'until' in end ? end.until : undefined;
-        return [{ jobId: idOfLeft(jobId, end.batch), failedRetention, batch: end.batch, dueAt }];
-      }
-    }
+    const isSettled = end.kind === 'settled';
+    const left = isSettled ? leftOf(end.batch, end.settlement) : end.batch;
+    // Even if nothing was tried: the job of its own has a later time, so a deletion until now would not apply to it.
+    const batch = left && (await this.parts.deleted.strip(left, job));
+    if (batch === undefined) return [];
+    const jobId = idOfLeft(String(job.id), isSettled ? end.queued : end.batch);
+    return [{ jobId, failedRetention: failedRetentionOf(job.opts), batch, dueAt: dueAtOf(end) }];
   }
+}
+
+function dueAtOf(end: BatchEnd): number | undefined {
+  if (end.kind === 'settled') return end.settlement.dueAt;
+  return 'until' in end ? end.until : undefined;
 }
 
 function leavesNothing(end: BatchEnd): boolean {

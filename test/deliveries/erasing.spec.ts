@@ -123,6 +123,38 @@ describeServersOrEmbedded('the deletion of a user', (backend) => {
     await opened.close();
   });
 
+  it('reaches messages of the future that leave a shared job before they are tried, and counts them off', async () => {
+    const limited = await stage.receiver({
+      answer: (request) => (messageIn(request).userId === 'gone' ? 503 : 200),
+    });
+    const app = await stage.app({
+      connection: backend.connection,
+      webhooks: [
+        // Takes four messages at once, so its batch of five goes on in a job of its own.
+        webhooksTo(limited, { id: 'limited', rateLimit: 2, retryWindow: 2_000 }),
+        webhooksTo(await stage.receiver(), { id: 'other' }),
+      ],
+    });
+    await app.queue.pause();
+    const timestamp = new Date(Date.now() + SLOW);
+    for (const userId of ['gone', 'u1', 'u2', 'u3', 'u4']) {
+      app.analytics.track({ userId, event: 'Tomorrow', timestamp });
+    }
+    await app.analytics.flush();
+    await deleted(app, () => {
+      app.analytics.delete({ userId: 'gone', integrations: { limited: false } });
+    });
+    await app.queue.resume();
+    await app.settled();
+    const users = limited.requests.map((request) => messageIn(request).userId);
+    expect(users.filter((user) => user !== 'gone').sort()).toEqual(['u1', 'u2', 'u3', 'u4']);
+    expect(await app.context.get(DeliveriesService).failed()).toEqual([]);
+    await app.close();
+    const opened = await openBackend(backend.connection);
+    expect((await createBacklogStore(opened.storage).all()).get('limited') ?? 0).toBe(0);
+    await opened.close();
+  });
+
   it('reaches messages that were tracked right before it, once they have been tried', async () => {
     const receiver = await stage.receiver({ answer: [503] });
     const app = await stage.app({
