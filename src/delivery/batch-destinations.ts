@@ -7,14 +7,16 @@ import type { BatchQueue } from '../queue/batch-queue.js';
 import { SpreadLooks } from '../shared/spread-looks.js';
 import type { BatchEnd } from './batch-end.js';
 import type { DeliveryReporter } from './delivery-reporter.js';
-import { JobSizes, type SizedJob } from './job-sizes.js';
+import type { JobSizes, SizedJob } from './job-sizes.js';
 
 export interface BatchDestinationsParts {
   destinations: DestinationRegistry;
   reporter: Pick<DeliveryReporter, 'notLookedUp'>;
   queue: Pick<BatchQueue, 'isOwn'>;
-  /** Most characters of the jobs that wait for look-ups. */
-  maxLookedUpFor: number;
+  /** Jobs that wait for a look-up. The application's store may be slow. */
+  lookedUpFor: JobSizes;
+  /** Most of these jobs, and most characters of them together. */
+  maxLookedUpFor: { jobs: number; size: number };
 }
 
 /** The result of a look-up; `undefined` if this process has no such destination. */
@@ -25,13 +27,22 @@ type FoundDestination =
 const LOOK_AGAIN_AFTER = 5_000;
 /** Longest time until a failed look-up is repeated, in milliseconds. */
 const LONGEST_LOOK = 300_000;
+/**
+ * Milliseconds between two jobs that come back because too many others waited for look-ups: their own look-ups go on
+ * meanwhile, mostly faster than this.
+ */
+const RETURN_INTERVAL = 5;
 
 /** Finds the destinations of batches. Those made at run time are in a store, which may be the application's. */
 export class BatchDestinations {
   /** Spreads the looks of jobs whose destinations cannot be looked up. Many may wait until somebody fixes that. */
   private readonly looks = new SpreadLooks({ shortest: LOOK_AGAIN_AFTER, longest: LONGEST_LOOK });
-  /** Jobs that wait for a look-up. The application's store may be slow. */
-  private readonly lookedUpFor = new JobSizes();
+  /** Spreads the returns of jobs that could not wait for their look-ups. There may be very many. */
+  private readonly returns = new SpreadLooks({
+    shortest: LOOK_AGAIN_AFTER,
+    longest: LONGEST_LOOK,
+    interval: RETURN_INTERVAL,
+  });
 
   constructor(private readonly parts: BatchDestinationsParts) {}
 
@@ -54,7 +65,7 @@ export class BatchDestinations {
     if (found === 'unavailable') {
       return { kind: 'postponed', batch, until: this.looks.next(id, Date.now()) };
     }
-    if (found === 'later') return { kind: 'postponed', batch, until: Date.now() + LOOK_AGAIN_AFTER };
+    if (found === 'later') return { kind: 'postponed', batch, until: this.returns.next(id, Date.now()) };
     if (found === 'deleted') return { kind: 'dropped', batch };
     if (found === undefined) {
       return { kind: 'notKnown', batch, error: DestinationNotFoundError.inJob(id) };
@@ -70,13 +81,21 @@ export class BatchDestinations {
 
   private async lookUp(id: string, job: SizedJob): Promise<FoundDestination> {
     const look = this.found(id);
-    if (this.lookedUpFor.total > this.parts.maxLookedUpFor) return Promise.race([look, nextTurn()]);
-    this.lookedUpFor.add(job);
+    if (!this.mayWait(job)) return Promise.race([look, nextTurn()]);
+    const { lookedUpFor } = this.parts;
+    lookedUpFor.add(job);
     try {
       return await look;
     } finally {
-      this.lookedUpFor.remove(job);
+      lookedUpFor.remove(job);
     }
+  }
+
+  /** Whether a job may wait for a look-up. Once it waits for one, others of its batches take no further place. */
+  private mayWait(job: SizedJob): boolean {
+    const { lookedUpFor, maxLookedUpFor } = this.parts;
+    const { jobs, size } = maxLookedUpFor;
+    return lookedUpFor.has(job) || (lookedUpFor.jobs < jobs && lookedUpFor.total <= size);
   }
 
   private async found(id: string): Promise<FoundDestination> {

@@ -21,6 +21,7 @@ import { DeliveryWorker } from './delivery-worker.js';
 import { EventLoopBudget } from './event-loop-budget.js';
 import { JobBudget } from './job-budget.js';
 import { JobProcessor } from './job-processor.js';
+import { JobSizes } from './job-sizes.js';
 import { QueueWrites } from './queue-writes.js';
 import { createRateLimitStore } from './rate-limits/create-rate-limit-store.js';
 
@@ -32,6 +33,8 @@ const JOBS_IN_HAND = 32;
 const MAX_SIZE = 128 * 2 ** 20;
 /** Share of these characters for jobs that wait for their destination to be looked up. */
 const SHARE_OF_LOOKUPS = 1 / 4;
+/** The same for the number of jobs in hand: a slow store must leave places to others. */
+const JOBS_SHARE_OF_LOOKUPS = 1 / 2;
 
 export interface DeliveryWorkerParts {
   destinations: DestinationRegistry;
@@ -54,8 +57,12 @@ export async function createDeliveryWorker(
 ): Promise<DeliveryWorker> {
   const { destinations, queue, backend, partitions, deleted } = parts;
   const maxSize = limitedByHeap(MAX_SIZE);
+  const jobs = options.concurrency * JOBS_IN_HAND;
+  const lookedUpFor = new JobSizes();
   const scheduler = await createScheduler(options, parts, {
+    jobs,
     maxSize,
+    lookedUpFor,
     promote: (key) => worker.promote(key),
   });
   const reporter = createReporter(parts);
@@ -65,7 +72,8 @@ export async function createDeliveryWorker(
     reporter,
     deleted,
     queue,
-    maxLookedUpFor: maxSize * SHARE_OF_LOOKUPS,
+    lookedUpFor,
+    maxLookedUpFor: { jobs: jobs * JOBS_SHARE_OF_LOOKUPS, size: maxSize * SHARE_OF_LOOKUPS },
   });
   const processor = new JobProcessor({
     deliveries,
@@ -81,7 +89,7 @@ export async function createDeliveryWorker(
   });
   const worker = new DeliveryWorker(backend, partitions, processor, {
     scheduler,
-    budget: new JobBudget(options.concurrency * JOBS_IN_HAND, maxSize),
+    budget: new JobBudget(jobs, maxSize),
     timeout: longestTimeout(options),
   });
   return worker;
@@ -90,14 +98,13 @@ export async function createDeliveryWorker(
 async function createScheduler(
   { concurrency, connections, connection }: ResolvedOptions,
   { backend }: DeliveryWorkerParts,
-  limits: Pick<DeliverySchedulerOptions, 'maxSize' | 'promote'>,
+  limits: Pick<DeliverySchedulerOptions, 'jobs' | 'maxSize' | 'lookedUpFor' | 'promote'>,
 ): Promise<DeliveryScheduler> {
   return new DeliveryScheduler({
     requests: concurrency * connections,
     connections,
     eventLoop: new EventLoopBudget(),
     batches: concurrency,
-    jobs: concurrency * JOBS_IN_HAND,
     rateLimits: await createRateLimitStore(backend, connection.kind === 'embedded'),
     ...limits,
   });

@@ -7,7 +7,7 @@ import { DestinationWindow } from './destination-window.js';
 import type { BatchResults, GivenBack } from './held-batch.js';
 import { JobMemory } from './job-memory.js';
 import { JobShares, MIN_BATCHES } from './job-shares.js';
-import type { SizedJob } from './job-sizes.js';
+import type { JobSizes, SizedJob } from './job-sizes.js';
 import { KnownSlow } from './known-slow.js';
 import { LOOK_INTERVAL, putBackDelay } from './put-back-delay.js';
 import { type PutBackJob, PutBackJobs } from './put-back-jobs.js';
@@ -29,6 +29,8 @@ export interface DeliverySchedulerOptions extends CapacityOptions {
   jobs: number;
   /** Most characters of these jobs' bodies together. Large jobs leave room for fewer. @default no limit */
   maxSize?: number;
+  /** Jobs in hand that wait for a look-up, and take places. @default none */
+  lookedUpFor?: Pick<JobSizes, 'jobs'>;
   /** Shares the time of destinations with a `rateLimit` among all processes. */
   rateLimits: RateLimitStore;
   /** Makes the queue hand out a put-back job at once. */
@@ -55,7 +57,7 @@ export class DeliveryScheduler implements DestinationQueueObserver {
 
   constructor(private readonly options: DeliverySchedulerOptions) {
     this.capacities = new DestinationCapacities(options);
-    this.shares = new JobShares(options.jobs, options.maxSize ?? Infinity);
+    this.shares = new JobShares(options.jobs, options.maxSize ?? Infinity, options.lookedUpFor);
   }
 
   /**

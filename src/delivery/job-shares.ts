@@ -25,12 +25,14 @@ export class JobShares {
   private readonly held = new JobSizes();
 
   /**
-   * @param jobs most jobs that the process has in hand
+   * @param most most jobs that the process has in hand
    * @param maxSize most characters of their messages together
+   * @param lookedUpFor jobs in hand that wait for a look-up
    */
   constructor(
-    private readonly jobs: number,
+    private readonly most: number,
     private readonly maxSize: number,
+    private readonly lookedUpFor: Pick<JobSizes, 'jobs'> = new JobSizes(),
   ) {}
 
   /** Counts a batch of this job as in hand. */
@@ -86,6 +88,11 @@ export class JobShares {
   /** Whether slow destinations with this many batches in hand have more places than they may. */
   isTooManyOfSlow(batches: number): boolean {
     return batches > this.jobs * SLOW_SHARE;
+  }
+
+  /** Number of jobs in hand that the destinations may have. */
+  private get jobs(): number {
+    return this.most - this.lookedUpFor.jobs;
   }
 
   private get free(): number {

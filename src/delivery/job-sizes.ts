@@ -21,6 +21,10 @@ export class JobSizes {
     return this.counted.size;
   }
 
+  has(job: SizedJob): boolean {
+    return this.counted.has(job);
+  }
+
   add(job: SizedJob): void {
     const counted = this.counted.get(job);
     if (counted !== undefined) counted.times++;

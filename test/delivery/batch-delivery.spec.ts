@@ -4,6 +4,7 @@ import { BatchDelivery } from '../../src/delivery/batch-delivery.js';
 import type { BatchEnd } from '../../src/delivery/batch-end.js';
 import { DeliveryScheduler } from '../../src/delivery/delivery-scheduler.js';
 import { EventLoopBudget } from '../../src/delivery/event-loop-budget.js';
+import { JobSizes } from '../../src/delivery/job-sizes.js';
 import { LocalRateLimitStore } from '../../src/delivery/rate-limits/rate-limit-store.js';
 import type { Destination } from '../../src/destinations/destination.js';
 import { DestinationRegistry } from '../../src/destinations/destination-registry.js';
@@ -14,7 +15,10 @@ const DIVIDED = 24;
 const JOBS = 32;
 /** Characters of a job, and how many jobs may wait for look-ups. */
 const SIZE = 100;
-const LOOKED_UP_FOR = 10;
+const LOOKED_UP_FOR = 11;
+const IN_JOBS = { jobs: LOOKED_UP_FOR, size: Infinity };
+/** The job that exceeds the limit waits as well. */
+const IN_CHARACTERS = { jobs: Infinity, size: (LOOKED_UP_FOR - 1) * SIZE };
 
 /** A destination that never answers. */
 function hanging(id: string, rateLimit?: number): Destination {
@@ -54,7 +58,8 @@ describe('a batch in delivery', () => {
   function create(
     destinations: readonly Destination[] | DestinationRegistry,
     find = (): Promise<Map<string, number>> => Promise.resolve(new Map<string, number>()),
-  ): { scheduler: DeliveryScheduler; deliver: (batch: QueuedBatch) => void } {
+    maxLookedUpFor = IN_JOBS,
+  ): { scheduler: DeliveryScheduler; deliver: (...batches: QueuedBatch[]) => void } {
     const scheduler = new DeliveryScheduler({
       requests: 1_000,
       eventLoop: new EventLoopBudget(),
@@ -71,11 +76,12 @@ describe('a batch in delivery', () => {
       reporter: { attempted: () => undefined, notLookedUp: () => undefined },
       deleted: new DeletedUsers({ find }),
       queue: { isOwn: () => true },
-      maxLookedUpFor: LOOKED_UP_FOR * SIZE,
+      lookedUpFor: new JobSizes(),
+      maxLookedUpFor,
     });
-    const deliver = (batch: QueuedBatch): void => {
+    const deliver = (...batches: QueuedBatch[]): void => {
       const inHand = { job: { timestamp: Date.now() }, signal: new AbortController().signal, size: SIZE };
-      void deliveries.deliver(batch, inHand).then((end) => ends.push(end));
+      for (const batch of batches) void deliveries.deliver(batch, inHand).then((end) => ends.push(end));
     };
     return { scheduler, deliver };
   }
@@ -96,37 +102,48 @@ describe('a batch in delivery', () => {
     expect(ends.map(({ kind }) => kind)).toEqual(Array(18).fill('putBack'));
   });
 
-  it('is postponed if too many jobs wait for look-ups, unless its destination is remembered', async () => {
-    const found = new Map<string, (destination: undefined) => void>();
-    const remembered = hanging('remembered');
-    const { scheduler, deliver } = create(
-      new DestinationRegistry([], {
-        find: (id) =>
-          id === remembered.id
-            ? Promise.resolve(remembered)
-            : new Promise((resolve) => found.set(id, resolve)),
-        ownerOf: () => undefined,
-        profile: () => Promise.resolve(undefined),
-        deletedAmong: () => Promise.resolve(new Set()),
-      }),
-    );
-    const taken = jest.spyOn(scheduler, 'deliver');
-    for (let n = 0; n <= LOOKED_UP_FOR; n++) deliver(batchFor(hanging(`d${n}`), 1));
-    await jest.advanceTimersByTimeAsync(0);
-    expect(ends).toEqual([]);
-    for (const one of [hanging('late'), remembered]) deliver(batchFor(one, 1));
-    await jest.advanceTimersByTimeAsync(0);
-    expect(ends).toEqual([
-      expect.objectContaining({ kind: 'postponed', batch: batchFor(hanging('late'), 1) }),
-    ]);
-    expect(taken).toHaveBeenCalledTimes(1);
-    for (const find of found.values()) find(undefined);
-    await jest.advanceTimersByTimeAsync(0);
-    ends = [];
-    deliver(batchFor(hanging('next'), 1));
-    await jest.advanceTimersByTimeAsync(0);
-    expect(ends).toEqual([]);
-  });
+  it.each([
+    ['too many jobs', IN_JOBS],
+    ['jobs with too many characters', IN_CHARACTERS],
+  ])(
+    'is postponed if %s wait for look-ups, unless its destination is remembered',
+    async (_, maxLookedUpFor) => {
+      const found = new Map<string, (destination: undefined) => void>();
+      const remembered = hanging('remembered');
+      const { scheduler, deliver } = create(
+        new DestinationRegistry([], {
+          find: (id) =>
+            id === remembered.id
+              ? Promise.resolve(remembered)
+              : new Promise((resolve) => found.set(id, resolve)),
+          ownerOf: () => undefined,
+          profile: () => Promise.resolve(undefined),
+          deletedAmong: () => Promise.resolve(new Set()),
+        }),
+        undefined,
+        maxLookedUpFor,
+      );
+      const taken = jest.spyOn(scheduler, 'deliver');
+      // A job takes one place, however many of its destinations are looked up.
+      for (let n = 0; n < LOOKED_UP_FOR; n++) {
+        deliver(batchFor(hanging(`d${n}`), 1), batchFor(hanging(`beside-d${n}`), 1));
+      }
+      await jest.advanceTimersByTimeAsync(0);
+      expect(ends).toEqual([]);
+      for (const one of [hanging('late'), remembered]) deliver(batchFor(one, 1));
+      await jest.advanceTimersByTimeAsync(0);
+      expect(ends).toEqual([
+        expect.objectContaining({ kind: 'postponed', batch: batchFor(hanging('late'), 1) }),
+      ]);
+      expect(taken).toHaveBeenCalledTimes(1);
+      for (const find of found.values()) find(undefined);
+      await jest.advanceTimersByTimeAsync(0);
+      ends = [];
+      deliver(batchFor(hanging('next'), 1));
+      await jest.advanceTimersByTimeAsync(0);
+      expect(ends).toEqual([]);
+    },
+  );
 
   it('is put back as not begun if it gives up its place before anything is sent', async () => {
     const slow = Array.from({ length: DIVIDED / 2 }, (_, n) => hanging(`slow-${n}`));

@@ -99,7 +99,9 @@ describe('the delivery scheduler', () => {
     promoted = [];
   });
 
-  function schedule(options: Partial<typeof OPTIONS> & { maxSize?: number } = {}): DeliveryScheduler {
+  function schedule(
+    options: Partial<typeof OPTIONS> & { maxSize?: number; lookedUpFor?: { jobs: number } } = {},
+  ): DeliveryScheduler {
     return new DeliveryScheduler({
       ...OPTIONS,
       ...options,
@@ -606,8 +608,11 @@ describe('the delivery scheduler', () => {
     const destinations = (name: string, count: number, origins?: string[]): TestDestination[] =>
       Array.from({ length: count }, (_, n) => new TestDestination(`${name}-${n}`, origins && { origins }));
 
-    it('leave places to newcomers, however many destinations have reached their limit', () => {
-      const scheduler = schedule({ jobs: 32 });
+    it.each([
+      ['many destinations have reached their limit', 32, 0],
+      ['many wait for look-ups', 64, 32],
+    ])('leave places to newcomers, however %s', (_, jobs, waiting) => {
+      const scheduler = schedule({ jobs, lookedUpFor: { jobs: waiting } });
       const hanging = destinations('hanging', 20);
       expect([offer(scheduler, hanging), offer(scheduler, hanging)]).toEqual([20, 4]);
       expect(offer(scheduler, destinations('idle', 8))).toBe(8);
