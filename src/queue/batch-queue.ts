@@ -12,11 +12,14 @@ import {
 } from './batch-job.js';
 import { partitionOf } from './partitions.js';
 import type { AddMemory, BatchJobQueue } from './queue-backend.js';
-import { storedData } from './stored-data.js';
+import { sizeOfJob, storedData } from './stored-data.js';
 
 /** More attempts than fit into any retry window. PostgreSQL cannot store a larger number. */
 const ATTEMPTS = 2 ** 31 - 1;
 const DEFAULT_MEMORY: AddMemory = { completed: { age: 300, count: 100 } };
+/** Most jobs that are added at once, and about the most characters: a database limits what a statement may hold. */
+const MAX_BULK_JOBS = 200;
+const MAX_BULK_SIZE = 2 ** 20;
 /** BullMQ hands out jobs with a priority after those without one, in the order in which they were added. */
 const AFTER_OTHERS: JobsOptions = { priority: 1 };
 
@@ -35,6 +38,13 @@ export interface BatchQueueOptions {
 }
 
 type JobToAdd = Parameters<BatchJobQueue['addBulk']>[0][number];
+
+/** What becomes a job in one partition. */
+interface JobPart {
+  partition: number;
+  batches: QueuedBatch[];
+  opts: JobsOptions;
+}
 
 /** Adds batches to the queue as jobs, each to the partition of its destination. */
 export class BatchQueue {
@@ -83,13 +93,11 @@ export class BatchQueue {
     const parts = jobs.flatMap((job) =>
       Array.from(this.divided(job.batches), ([partition, batches]) => ({
         partition,
-        job: jobOf(
-          batches.map((batch) => this.marked(batch)),
-          this.optionsOf(job, {
-            ...(ids === undefined ? {} : { deduplication: { id: job.jobId, ttl: ids } }),
-            ...this.priorityOf(batches),
-          }),
-        ),
+        batches: batches.map((batch) => this.marked(batch)),
+        opts: this.optionsOf(job, {
+          ...(ids === undefined ? {} : { deduplication: { id: job.jobId, ttl: ids } }),
+          ...this.priorityOf(batches),
+        }),
       })),
     );
     await this.addJobs(parts);
@@ -106,10 +114,8 @@ export class BatchQueue {
         const delay = Math.max(dueAt - now, 0);
         return {
           partition: this.partitionOf(batch.destination),
-          job: jobOf(
-            [batch],
-            this.optionsOf(terms, delay > 0 ? { delay, ...this.priorityOf([batch]) } : { lifo: true }),
-          ),
+          batches: [batch],
+          opts: this.optionsOf(terms, delay > 0 ? { delay, ...this.priorityOf([batch]) } : { lifo: true }),
         };
       }),
     );
@@ -148,20 +154,40 @@ export class BatchQueue {
     };
   }
 
-  private async addJobs(parts: readonly { partition: number; job: JobToAdd }[]): Promise<void> {
+  private async addJobs(parts: readonly JobPart[]): Promise<void> {
     const adds = Array.from(
       groupedBy(parts, ({ partition }) => partition),
       async ([partition, ofPartition]) => {
-        const queue = this.queues[partition];
-        const [first] = ofPartition;
-        // For a single job, a bulk would only cost more.
-        if (first !== undefined && ofPartition.length === 1)
-          await queue?.add(first.job.name, first.job.data, first.job.opts);
-        else await queue?.addBulk(ofPartition.map(({ job }) => job));
+        for (const bulk of bulksOf(ofPartition)) await this.addBulk(partition, bulk.map(jobOf));
       },
     );
     await Promise.all(adds);
   }
+
+  private async addBulk(partition: number, jobs: JobToAdd[]): Promise<void> {
+    const queue = this.queues[partition];
+    const [first] = jobs;
+    // For a single job, a bulk would only cost more.
+    if (first !== undefined && jobs.length === 1) await queue?.add(first.name, first.data, first.opts);
+    else await queue?.addBulk(jobs);
+  }
+}
+
+/** Divides parts into bulks that are added one after the other. If only some of them are, adding all again is harmless. */
+function* bulksOf(parts: readonly JobPart[]): Generator<readonly JobPart[]> {
+  let bulk: JobPart[] = [];
+  let size = 0;
+  for (const part of parts) {
+    const added = sizeOfJob({ v: BATCH_JOB_VERSION, batches: part.batches });
+    if (bulk.length === MAX_BULK_JOBS || (bulk.length > 0 && size + added > MAX_BULK_SIZE)) {
+      yield bulk;
+      bulk = [];
+      size = 0;
+    }
+    bulk.push(part);
+    size += added;
+  }
+  yield bulk;
 }
 
 function groupedBy<T>(items: readonly T[], groupOf: (item: T) => number): Map<number, T[]> {
@@ -174,7 +200,7 @@ function groupedBy<T>(items: readonly T[], groupOf: (item: T) => number): Map<nu
   return groups;
 }
 
-function jobOf(batches: QueuedBatch[], opts: JobsOptions): JobToAdd {
+function jobOf({ batches, opts }: JobPart): JobToAdd {
   return { name: JOB_NAME, data: storedData({ v: BATCH_JOB_VERSION, batches }), opts };
 }
 
