@@ -2,11 +2,13 @@ import type { Connector } from './guarded-connector.js';
 import type { IdleConnections } from './idle-connections.js';
 import { WebhookConnection } from './webhook-connection.js';
 
-/** How long after `useOnce` each connection to an origin carries only one request, in milliseconds. */
+/** How long after `useOnce` a connection takes no request after one to that path, in milliseconds. */
 const USED_ONCE = 600_000;
 
 /** Something that waits for a connection. */
 export interface ConnectionTaker {
+  /** Path and query of its request. */
+  readonly path: string;
   /** Called with a connection, which belongs to the taker until it is released or discarded. */
   begin(connection: WebhookConnection): void;
 }
@@ -23,8 +25,8 @@ export class OriginConnections {
   /** The most recently used one is taken first: its socket is the least likely to have been closed. */
   private readonly idle: WebhookConnection[] = [];
   private readonly waiting = new Set<ConnectionTaker>();
-  /** Timer that runs while each connection carries one request only. */
-  private usedOnce: NodeJS.Timeout | undefined;
+  /** Paths after whose requests a connection takes no other, with the timers that end this. */
+  private readonly usedOnce = new Map<string, NodeJS.Timeout>();
 
   constructor(
     private readonly origin: string,
@@ -38,14 +40,16 @@ export class OriginConnections {
 
   /** Gives the taker a connection: at once, or when one becomes free. */
   request(taker: ConnectionTaker): void {
-    const connection = this.idle.pop();
+    const isFull = this.open.size >= this.limit;
+    // A request whose connection is closed afterwards opens its own, so that other requests keep theirs.
+    const connection = isFull || !this.isUsedOnce(taker.path) ? this.idle.pop() : undefined;
     if (connection !== undefined) {
       this.idleConnections.remove(connection);
       this.hand(connection, taker);
-    } else if (this.open.size < this.limit) {
-      taker.begin(this.connect());
-    } else {
+    } else if (isFull) {
       this.waiting.add(taker);
+    } else {
+      taker.begin(this.connect());
     }
   }
 
@@ -56,7 +60,7 @@ export class OriginConnections {
 
   /** Takes back a connection that can be used again. */
   release(connection: WebhookConnection): void {
-    if (this.usedOnce !== undefined) {
+    if (this.isUsedOnce(connection.answeredPath)) {
       this.discard(connection);
       return;
     }
@@ -72,15 +76,18 @@ export class OriginConnections {
   }
 
   /**
-   * Lets each connection carry only one request for a while. Called if bytes on a connection were no answer, but the
-   * late rest of the previous answer: some receivers send a body after a 204. Such bytes would spoil half of all
-   * answers, and the messages would be sent again.
+   * Lets connections take no request after one to this path for a while. Called if bytes on a connection were no answer,
+   * but the late rest of the answer from this path: some receivers send a body after a 204. Such bytes would spoil half
+   * of all answers, and the messages would be sent again. Other paths at the origin may belong to other customers, so
+   * their requests still share connections.
    */
-  useOnce(): void {
-    this.usedOnce ??= setTimeout(() => {
-      this.usedOnce = undefined;
+  useOnce(path: string): void {
+    if (this.usedOnce.has(path)) return;
+    const end = (): void => {
+      this.usedOnce.delete(path);
       this.checkEmpty();
-    }, USED_ONCE).unref();
+    };
+    this.usedOnce.set(path, setTimeout(end, USED_ONCE).unref());
   }
 
   /** Ends a connection whose state is unknown. */
@@ -105,12 +112,17 @@ export class OriginConnections {
 
   /** Ends all connections. */
   async destroy(): Promise<void> {
-    clearTimeout(this.usedOnce);
+    for (const timer of this.usedOnce.values()) clearTimeout(timer);
     await Promise.all(Array.from(this.open, (connection) => connection.destroy()));
   }
 
   private hand(connection: WebhookConnection, taker: ConnectionTaker): void {
-    taker.begin(connection.isOld ? this.replace(connection) : connection);
+    const isOver = connection.isOld || this.isUsedOnce(connection.answeredPath);
+    taker.begin(isOver ? this.replace(connection) : connection);
+  }
+
+  private isUsedOnce(path: string | undefined): boolean {
+    return this.usedOnce.size > 0 && path !== undefined && this.usedOnce.has(path);
   }
 
   private connect(): WebhookConnection {
@@ -125,7 +137,7 @@ export class OriginConnections {
   }
 
   private checkEmpty(): void {
-    if (this.open.size === 0 && this.usedOnce === undefined) this.onEmpty(this.origin);
+    if (this.open.size === 0 && this.usedOnce.size === 0) this.onEmpty(this.origin);
   }
 
   private nextTaker(): ConnectionTaker | undefined {

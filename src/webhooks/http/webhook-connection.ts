@@ -45,7 +45,9 @@ export class WebhookConnection implements IdleConnection<WebhookConnection> {
   private readonly lookups = new Set<NameLookup>();
   private reader: ResponseReader | undefined;
   private handler: ResponseHandler | undefined;
-  private isProven = false;
+  /** Path of the latest request. */
+  private path: string | undefined;
+  private answered: string | undefined;
 
   /** @param onDisconnect called when the socket was closed, or is about to be because too many are idle */
   constructor(
@@ -81,7 +83,7 @@ export class WebhookConnection implements IdleConnection<WebhookConnection> {
       bodyTimeout: 0,
     });
     this.client.on('disconnect', () => {
-      this.isProven = false;
+      this.answered = undefined;
       onDisconnect(this);
     });
   }
@@ -91,9 +93,9 @@ export class WebhookConnection implements IdleConnection<WebhookConnection> {
     return performance.now() >= this.oldFrom;
   }
 
-  /** Whether the current socket has answered a request before. */
-  get hasAnswered(): boolean {
-    return this.isProven;
+  /** Path of the latest request that the current socket has answered; `undefined` if it has answered none yet. */
+  get answeredPath(): string | undefined {
+    return this.answered;
   }
 
   /** Returns how many milliseconds look-ups of the host have waited for their turn since a `performance.now()` time. */
@@ -106,6 +108,7 @@ export class WebhookConnection implements IdleConnection<WebhookConnection> {
 
   send(request: Dispatcher.DispatchOptions, handler: ResponseHandler): void {
     this.handler = handler;
+    this.path = request.path;
     this.reader?.expectHead();
     this.client.dispatch(request, handler);
   }
@@ -117,7 +120,7 @@ export class WebhookConnection implements IdleConnection<WebhookConnection> {
 
   /** Called when a response has ended properly. Only then may the socket be used again. */
   markAnswered(): void {
-    this.isProven = true;
+    this.answered = this.path;
   }
 
   evict(): void {

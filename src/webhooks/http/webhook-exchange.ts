@@ -34,6 +34,8 @@ export class WebhookExchange implements Dispatcher.DispatchHandler, ConnectionTa
   private deadline = 0;
   private isSettled = false;
   private isSecondTry = false;
+  /** Path of an earlier request on the first connection, if late bytes of its answer may have spoiled this answer. */
+  private suspect: string | undefined;
   /** Whether the connection is made, and the request on its way. */
   private isSent = false;
   private hasMoreTime = false;
@@ -60,6 +62,10 @@ export class WebhookExchange implements Dispatcher.DispatchHandler, ConnectionTa
 
   get signal(): AbortSignal {
     return this.request.signal;
+  }
+
+  get path(): string {
+    return this.request.target.path;
   }
 
   begin(connection: WebhookConnection): void {
@@ -103,6 +109,8 @@ export class WebhookExchange implements Dispatcher.DispatchHandler, ConnectionTa
     // Only a 101 that switches nothing arrives here: the connection removes all other 1xx responses.
     if (status < 200 || this.isSettled) return true;
     this.status = status;
+    // If the new connection had brought no answer either, the receiver would not answer this request with HTTP.
+    if (this.suspect !== undefined) this.connections.useOnce(this.suspect);
     if (status >= 300) this.retryAfter = responseHeader('retry-after', headers);
     this.connection?.endHead();
     this.isEnding = this.request.readsBody !== true || status >= 300;
@@ -139,15 +147,17 @@ export class WebhookExchange implements Dispatcher.DispatchHandler, ConnectionTa
 
   onError(error: Error): void {
     if (this.isSettled) return;
-    const connection = this.connection;
-    const isStale = connection?.hasAnswered === true && !this.isAnswering;
-    if (isStale && !this.isSecondTry) {
-      this.isSecondTry = true;
-      this.send(this.connections.replace(connection));
-      return;
+    const { connection } = this;
+    const answeredPath = connection?.answeredPath;
+    if (connection !== undefined && answeredPath !== undefined && !this.isSecondTry) {
+      const isSpoilt = this.status === undefined && error instanceof errors.HTTPParserError;
+      if (isSpoilt || !this.isAnswering) {
+        this.isSecondTry = true;
+        if (isSpoilt) this.suspect = answeredPath;
+        this.send(this.connections.replace(connection));
+        return;
+      }
     }
-    if (connection?.hasAnswered === true && error instanceof errors.HTTPParserError)
-      this.connections.useOnce();
     this.end(this.response() ?? this.failure(error));
   }
 
