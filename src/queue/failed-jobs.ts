@@ -4,6 +4,11 @@ import type { JobPlace } from './job-ids.js';
 import type { BatchJobQueue, QueueStorage } from './queue-backend.js';
 import { RedisScript } from './redis/redis-script.js';
 
+/**
+ * Bytes of jobs after which a read of sized jobs ends. Redis does nothing else meanwhile, and a job may hold a megabyte.
+ */
+const MAX_BYTES = 524_288;
+
 /** A job that failed for good, without its messages. */
 export interface FailedJob {
   id: string;
@@ -71,16 +76,21 @@ const READ_PAGE = new RedisScript(
   false,
 );
 
-/** Keys: failed jobs by their time. Arguments: prefix of the keys of jobs, and ids. */
+/**
+ * Keys: failed jobs by their time. Arguments: prefix of the keys of jobs, bytes after which no further job is read, and
+ * ids.
+ */
 const READ_SIZED = new RedisScript(
   `${GATHERED}
-  local read = {}
-  for index = 2, #ARGV do
+  local read, bytes = {}, 0
+  for index = 3, #ARGV do
+    if bytes >= tonumber(ARGV[2]) then break end
     local id = ARGV[index]
     local time = redis.call('ZSCORE', KEYS[1], id)
     if time then
       local job = redis.call('HMGET', ARGV[1] .. id, 'opts', 'data')
       local data = job[2] or ''
+      bytes = bytes + #data
       local destinations, marks = gathered(data, '"destination":"', '"'), gathered(data, '"marks":[', ']')
       local messages = #gathered(data, '"outcomes":', '[')
       table.insert(read, { id, time, job[1] or '', destinations, marks, messages })
@@ -101,10 +111,14 @@ const IS_FAILED = new RedisScript(`return redis.call('ZSCORE', KEYS[1], ARGV[1])
 /** $1 queue, $2 id */
 const SELECT_FAILED = `SELECT 1 FROM ${TABLE} WHERE queue = $1 AND state = 'failed' AND id = $2`;
 
-/** $1 queue, $2 ids, whose order is kept */
+/** $1 queue, $2 ids, whose order is kept, $3 bytes, as stored, after which no further job is read */
 const SELECT_SIZED = `
   SELECT ${COLUMNS}, seq::text AS seq, jsonb_path_query_array(data, '$.batches[*].messages.size()')::text AS sizes
-  FROM ${TABLE} WHERE queue = $1 AND state = 'failed' AND id = ANY ($2::text[])
+  FROM (
+    SELECT *, sum(pg_column_size(data)) OVER (ORDER BY array_position($2::text[], id)) AS bytes
+    FROM ${TABLE} WHERE queue = $1 AND state = 'failed' AND id = ANY ($2::text[])
+  ) AS found
+  WHERE bytes - pg_column_size(data) < $3
   ORDER BY array_position($2::text[], id)`;
 
 /** $1 queue, $2 first time, $3 least age, $4 number to skip, $5 number to read */
@@ -149,15 +163,18 @@ export class FailedJobs {
     return rows.map(postgresJob);
   }
 
-  /** Reads the failed jobs with these ids, in the same order. Jobs that are gone, or in another state, are left out. */
+  /**
+   * Reads the first failed jobs with these ids, in the same order: half a megabyte of them, and at least one. Jobs that
+   * are gone, or in another state, are left out.
+   */
   async sized(ids: readonly string[]): Promise<SizedJob[]> {
     const { storage, queue } = this;
     if (storage.kind === 'redis') {
-      const args = [queue.toKey(''), ...ids];
+      const args = [queue.toKey(''), MAX_BYTES, ...ids];
       const jobs = await READ_SIZED.run(storage.client, [queue.toKey('failed')], args);
       return listOf(jobs).map(redisSizedJob);
     }
-    const { rows } = await storage.pool.query<SizedRow>(SELECT_SIZED, [queue.name, ids]);
+    const { rows } = await storage.pool.query<SizedRow>(SELECT_SIZED, [queue.name, ids, MAX_BYTES]);
     return rows.map((row) => ({
       ...postgresJob(row),
       messages: sumOf(parsed(row.sizes)),

@@ -1,13 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { chunksOf } from '../shared/chunks.js';
 import type { ApplicationMarks } from './application-marks.js';
 import { FailedJobs, type SizedJob } from './failed-jobs.js';
 import { JobIds, type JobPlace } from './job-ids.js';
 import { JobRemoval } from './job-removal.js';
 import type { BatchJobQueue, QueueStorage } from './queue-backend.js';
 
-/** Jobs read at once. Redis does nothing else meanwhile, and each job may hold a megabyte. */
-const PAGE = 5;
+/** Jobs read at once, unless they are large. */
+const PAGE = 50;
 /** After each read, nothing is read for this many times as long, so that others can use the database. */
 const REST = 20;
 
@@ -65,9 +64,9 @@ export class FailedLook {
       const ids = new JobIds(queue, this.parts.storage);
       for await (const page of ids.failedAfter(this.last, new Set([this.destination]))) {
         if (isOver(jobs)) return false;
-        for (const some of chunksOf(page, PAGE)) {
-          await this.lookAt(queue, some);
-          jobs += some.length;
+        for (let start = 0, seen: number; start < page.length; start += seen) {
+          seen = await this.lookAt(queue, page.slice(start, start + PAGE));
+          jobs += seen;
           if (isOver(jobs)) return false;
         }
       }
@@ -78,7 +77,8 @@ export class FailedLook {
     return true;
   }
 
-  private async lookAt(queue: BatchJobQueue, ids: readonly string[]): Promise<void> {
+  /** Resolves to the number of jobs that were looked at, since large jobs are not all read at once. */
+  private async lookAt(queue: BatchJobQueue, ids: readonly string[]): Promise<number> {
     const { storage, limitOf } = this.parts;
     const jobs = new FailedJobs(queue, storage);
     const removal = new JobRemoval(queue, storage);
@@ -94,6 +94,8 @@ export class FailedLook {
       this.last = job.place;
     }
     await sleep(REST * duration, undefined, { ref: false });
+    const latest = read.at(-1);
+    return latest === undefined ? ids.length : ids.indexOf(latest.id) + 1;
   }
 
   /**

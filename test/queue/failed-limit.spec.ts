@@ -1,9 +1,12 @@
 import { expect, it, jest } from '@jest/globals';
+import { randomBytes } from 'node:crypto';
 import { DeliveriesService, DestinationsService, type WebhooksOptions } from '../../src/index.js';
 import type { NewJob } from '../../src/queue/batch-job.js';
 import { BatchQueue } from '../../src/queue/batch-queue.js';
+import { FailedJobs } from '../../src/queue/failed-jobs.js';
 import { FailedLimit } from '../../src/queue/failed-limit.js';
 import { jobIdFor } from '../../src/queue/job-id.js';
+import { partitionOf } from '../../src/queue/partitions.js';
 import { QUEUE_BACKEND, type QueueBackend } from '../../src/queue/queue-backend.js';
 import type { AnalyticsApp } from '../support/analytics-app.js';
 import { describeServersOrEmbedded } from '../support/describe-backend.js';
@@ -16,6 +19,8 @@ import { until } from '../support/until.js';
 /** Milliseconds between polls: failed messages are looked at after seconds, and polling fast keeps a core busy. */
 const RARELY = 200;
 const WEEK = 604_800_000;
+/** A text that cannot be compressed much. Two jobs with such a text are read at once. */
+const LARGE = randomBytes(225_000).toString('base64');
 const LINE = 'only the latest 3 messages that failed for good are kept (its `failedLimit`)';
 
 /** Returns two destinations that refuse everything. One keeps at most three messages. */
@@ -38,10 +43,12 @@ function kept(app: AnalyticsApp, destination: string, count: number): Promise<st
 }
 
 /** Returns jobs for messages of a destination, with the given number of messages in each. */
-function jobsOf(destination: string, ids: readonly string[], perJob = 1): NewJob[] {
+function jobsOf(destination: string, ids: readonly string[], perJob = 1, text = ''): NewJob[] {
   const jobs: NewJob[] = [];
   for (let start = 0; start < ids.length; start += perJob) {
-    const messages = ids.slice(start, start + perJob).map((id) => ({ id, body: `{"id":["${id}"]}` }));
+    const messages = ids
+      .slice(start, start + perJob)
+      .map((id) => ({ id, body: JSON.stringify({ id: [id], text }) }));
     jobs.push({
       jobId: jobIdFor(destination, `${destination}-${start}`),
       failedRetention: WEEK,
@@ -125,14 +132,14 @@ describeServersOrEmbedded('a destination that refuses everything', (backend) => 
 describeServersOrEmbedded('many failed messages', (backend) => {
   const stage = new Stage();
 
-  /** Starts an application whose messages have failed, each in a job of its own. */
-  async function appWith(failed: Record<string, number>): Promise<AnalyticsApp> {
+  /** Starts an application whose messages have failed, each in a job of its own. Each holds a text. */
+  async function appWith(failed: Record<string, number>, text = ''): Promise<AnalyticsApp> {
     const options = {
       connection: backend.connection,
       webhooks: bothTo(await stage.receiver({ answer: [400] })),
       partitions: backend.name === 'Redis' ? 3 : 1,
     };
-    const jobs = Object.entries(failed).flatMap(([id, count]) => jobsOf(id, messageIds(id, count)));
+    const jobs = Object.entries(failed).flatMap(([id, count]) => jobsOf(id, messageIds(id, count), 1, text));
     await putFailedJobs(options, jobs);
     return stage.app(options);
   }
@@ -175,6 +182,24 @@ describeServersOrEmbedded('many failed messages', (backend) => {
     expect(await until(() => own.removed[0])).toEqual(['crm', 95]);
     for (const { limit } of [other, own]) limit.beforeApplicationShutdown();
     expect(await failedOf(app, 'crm')).toHaveLength(1_005);
+  });
+
+  it('are counted once each if they are so large that only a few are read at once', async () => {
+    const failed = { crm: 12 };
+    const app = await appWith(failed, LARGE);
+    const queue = app.queues[partitionOf('crm', app.queues.length)] ?? app.queue;
+    const jobs = new FailedJobs(queue, app.context.get<QueueBackend>(QUEUE_BACKEND).jobStorage);
+    const ids = jobsOf('crm', messageIds('crm', 12)).map(({ jobId }) => jobId);
+    expect(await Promise.all([jobs.sized(ids), jobs.sized(ids.slice(10))])).toMatchObject([
+      ids.slice(0, 2).map((id) => ({ id, messages: 1 })),
+      ids.slice(10).map((id) => ({ id, messages: 1 })),
+    ]);
+    const { limit, removed } = limitTo(5, app);
+    look(limit, failed);
+    await until(() => (removed.length > 0 ? true : undefined));
+    limit.beforeApplicationShutdown();
+    expect(removed).toEqual([['crm', 7]]);
+    expect(await failedOf(app, 'crm')).toEqual(messageIds('crm', 12).slice(-5).reverse());
   });
 
   it('let the failed messages of another destination have their turn before all of them are counted', async () => {
