@@ -185,8 +185,8 @@ describeServers('the failed messages of a destination that keeps them for an hou
     return stage.app(options);
   }
 
-  /** Returns a walk through failed jobs, and what puts the messages of a destination into them. */
-  async function walked(): Promise<{
+  /** Returns a walk through failed jobs while the queue is up, and what puts the messages of a destination into them. */
+  async function walked(isUp: () => boolean = () => true): Promise<{
     app: AnalyticsApp;
     walk: RetentionWalk;
     put: (id: string, count: number, ago: number) => Promise<void>;
@@ -201,7 +201,7 @@ describeServers('the failed messages of a destination that keeps them for an hou
       retention: 3_600_000,
       retentionOf: ({ destinations: [id = ''] }) => retentions.get(id) ?? 0,
       onKept: () => undefined,
-      isGoingOn: () => true,
+      isGoingOn: isUp,
     });
     const put = (id: string, count: number, ago: number): Promise<void> =>
       putFailedJobs(options, jobsOf(id, messageIds('m', count)), Date.now() - ago);
@@ -214,6 +214,22 @@ describeServers('the failed messages of a destination that keeps them for an hou
     await put('pii', 1, 3_660_000);
     await walk.goOn();
     expect(await walk.goOn()).toBe(true);
+    expect(await failedIn(app)).toEqual({ audit: 450 });
+  });
+
+  it('are removed before all older messages are read if they become due during an outage of half an hour', async () => {
+    let isUp = true;
+    const { app, walk, put } = await walked(() => isUp);
+    await put('audit', 450, 7_200_000);
+    expect(await walk.goOn()).toBe(true);
+    isUp = false;
+    await walk.goOn();
+    await put('pii', 1, 3_660_000);
+    const now = Date.now.bind(Date);
+    jest.spyOn(Date, 'now').mockImplementation(() => now() + 1_800_000);
+    isUp = true;
+    expect(await walk.goOn()).toBe(true);
+    jest.restoreAllMocks();
     expect(await failedIn(app)).toEqual({ audit: 450 });
   });
 
