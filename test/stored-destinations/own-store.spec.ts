@@ -15,14 +15,19 @@ class HookTable implements DestinationStore {
   fate: 'answered' | 'throws' | 'hangs' = 'answered';
   /** Time until the answer to a query arrives, in milliseconds. */
   delay = 0;
+  /** Whether queries leave out the column of the tenant. */
+  omitsTenant = false;
 
   findByTenant(tenant: string | undefined): Promise<DestinationRecord[]> {
-    return this.query(() => this.rows.filter((row) => row.tenant === tenant));
+    return this.query(() => this.rows.filter((row) => row.tenant === tenant).map(this.selected));
   }
 
   findById(id: string): Promise<DestinationRecord | undefined> {
-    return this.query(() => this.rows.find((row) => row.id === id));
+    return this.query(() => this.rows.filter((row) => row.id === id).map(this.selected)[0]);
   }
+
+  private readonly selected = (row: DestinationRecord): DestinationRecord =>
+    this.omitsTenant ? { ...row, tenant: undefined } : row;
 
   private async query<T>(read: () => T): Promise<T> {
     if (this.fate === 'hangs') await new Promise(() => undefined);
@@ -97,9 +102,12 @@ describeAnyServer("destinations in the application's own store", (backend) => {
   });
 
   it.each([
-    { names: 'their tenant', tenant: 'acme' },
-    { names: 'no tenant', tenant: undefined },
-  ])('get messages kept while they were disabled after a change that names $names', async ({ tenant }) => {
+    { names: 'their tenant', tenant: 'acme', omitsTenant: false },
+    { names: 'their tenant, which their records omit', tenant: 'acme', omitsTenant: true },
+    { names: 'no tenant', tenant: undefined, omitsTenant: false },
+  ])('get messages kept while they were disabled after a change that names $names', async (change) => {
+    const { tenant, omitsTenant } = change;
+    table.omitsTenant = omitsTenant;
     isDown = true;
     const app = await start();
     const destinations = app.context.get(DestinationsService);
