@@ -17,7 +17,8 @@ const RESOLVED = Promise.resolve();
  * changed, so they must not be used.
  */
 export class ChangeWatch {
-  private revision: number | undefined;
+  /** The latest change that is known. */
+  private latest: string | undefined;
   private freshUntil = -Infinity;
   /** Number of calls of `isFresh` that may still be answered without a look at the clock. */
   private answers = 0;
@@ -69,8 +70,8 @@ export class ChangeWatch {
 
   private async read(): Promise<void> {
     const askedAt = this.clock.now();
-    const { revision, changes } = await this.feed.changesSince(this.revision);
-    this.revision = revision;
+    const { latest, changes } = await this.feed.changesSince(this.latest);
+    this.latest = latest;
     this.onRead(changes, askedAt);
     this.freshUntil = askedAt + LEASE;
   }

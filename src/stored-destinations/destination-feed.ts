@@ -5,11 +5,14 @@ export interface DestinationChange {
   id: string | undefined;
 }
 
-/** What has changed since a revision. */
+/** What has changed since a change. */
 export interface DestinationChanges {
-  /** The latest revision. */
-  revision: number;
-  /** `undefined` if the changes are no longer known: everything may have changed. */
+  /**
+   * The latest change as a text, `NO_CHANGE` if there was none. Two changes never have the same text, even if the
+   * database lost one of them, as in a failover, before it made the other.
+   */
+  latest: string;
+  /** `undefined` if the changes are not known, or the database has lost the one that was named: all may have changed. */
   changes: readonly DestinationChange[] | undefined;
 }
 
@@ -18,11 +21,14 @@ export interface DestinationChanges {
  * or stood still for a moment misses no change.
  */
 export interface DestinationFeed {
-  /** @param since the revision up to which the changes are known; `undefined` for none */
-  changesSince(since: number | undefined): Promise<DestinationChanges>;
+  /** @param since `latest` of the previous answer; `undefined` for none */
+  changesSince(since: string | undefined): Promise<DestinationChanges>;
   /** Records a change that was made elsewhere. */
   publish(change: DestinationChange): Promise<void>;
 }
+
+/** Stands for the latest change before there is one. */
+export const NO_CHANGE = '0';
 
 /** Maximum number of changes that are kept. A process that missed more reads everything again. */
 export const KEPT_CHANGES = 5_000;

@@ -36,15 +36,16 @@ export class FarStore extends MemoryDestinationStore {
     return found;
   }
 
-  changesSince(since: number | undefined): Promise<DestinationChanges> {
+  changesSince(since: string | undefined): Promise<DestinationChanges> {
     this.asked.push('changes');
     try {
       this.answer();
     } catch (error) {
       return Promise.reject(error instanceof Error ? error : new Error(String(error)));
     }
-    const changes = since === undefined || since < this.forgotten ? undefined : this.told.slice(since);
-    return Promise.resolve({ revision: this.told.length, changes });
+    const known = since === undefined ? -Infinity : Number(since);
+    const changes = known < this.forgotten ? undefined : this.told.slice(known);
+    return Promise.resolve({ latest: String(this.told.length), changes });
   }
 
   publish(change: DestinationChange): Promise<void> {

@@ -1,5 +1,5 @@
 import { missingIndex, SCHEMA } from '../../queue/postgres/own-tables.js';
-import { DELETED_MEMORY, KEPT_CHANGES } from '../destination-feed.js';
+import { DELETED_MEMORY, KEPT_CHANGES, NO_CHANGE } from '../destination-feed.js';
 
 /** True of all disabled destinations, and of a destination whose `metadata` has such a field. */
 const MAY_BE_DISABLED = `record LIKE '%"enabled":false%'`;
@@ -54,12 +54,22 @@ const logged = (change: string, cause: string): string => `
     WHERE destination_change.revision <= logged.revision - ${KEPT_CHANGES}
   )`;
 
+/** A change as the text by which readers name it. */
+const CHANGE_TEXT = `revision || ' ' || change`;
+
+const LATEST = `coalesce(
+    (SELECT ${CHANGE_TEXT} FROM ${SCHEMA}.destination_change ORDER BY revision DESC LIMIT 1), '${NO_CHANGE}'
+  )`;
+
+/** The first row has the latest change instead of a record. */
+const withLatest = (records: string): string => `SELECT ${LATEST} AS record UNION ALL (${records})`;
+
 /** $1 tenant */
-export const FIND_BY_TENANT = `
-  SELECT record FROM ${SCHEMA}.destination WHERE tenant = $1 AND deleted_at IS NULL ORDER BY id`;
+export const FIND_BY_TENANT = withLatest(`
+  SELECT record FROM ${SCHEMA}.destination WHERE tenant = $1 AND deleted_at IS NULL ORDER BY id`);
 
 /** $1 id */
-export const FIND_BY_ID = `SELECT record FROM ${SCHEMA}.destination WHERE id = $1`;
+export const FIND_BY_ID = withLatest(`SELECT record FROM ${SCHEMA}.destination WHERE id = $1`);
 
 /**
  * $1 the id to start after, $2 limit. Does not use `deleted_at`: on a table that was not analysed yet, the planner
@@ -119,15 +129,8 @@ export const REMOVE = `
 export const PUBLISH = `
   WITH cause AS (SELECT 1), ${logged('$1', 'cause')} SELECT revision FROM logged`;
 
-/**
- * $1 the known revision. The first row has the latest revision and the oldest one that is kept. The other rows have
- * the changes in order.
- */
+/** $1 a revision. The first row has the latest change, and the others the changes from this revision on, in order. */
 export const CHANGES_SINCE = `
-  SELECT coalesce(max(revision), 0)::text AS revision, coalesce(min(revision), 1)::text AS oldest, NULL AS change
-  FROM ${SCHEMA}.destination_change
+  SELECT ${LATEST} AS change
   UNION ALL
-  SELECT * FROM (
-    SELECT revision::text, NULL AS oldest, change FROM ${SCHEMA}.destination_change
-    WHERE revision > $1::bigint ORDER BY destination_change.revision
-  ) AS changes`;
+  (SELECT ${CHANGE_TEXT} FROM ${SCHEMA}.destination_change WHERE revision >= $1::bigint ORDER BY revision)`;

@@ -7,8 +7,14 @@ import { ConnectionTurns } from '../../queue/postgres/connection-turns.js';
 import { OwnTables } from '../../queue/postgres/own-tables.js';
 import type { QueuePool } from '../../queue/queue-backend.js';
 import { failureOf } from '../../queue/queue-failure.js';
-import type { DestinationChange, DestinationChanges, DestinationFeed } from '../destination-feed.js';
+import {
+  type DestinationChange,
+  type DestinationChanges,
+  type DestinationFeed,
+  NO_CHANGE,
+} from '../destination-feed.js';
 import * as statements from './postgres-destination-statements.js';
+import { SeenChanges } from './seen-changes.js';
 import { changeText, parseChange, parseDestination } from './stored-destination.js';
 
 /** PostgreSQL refuses a text with this character. Senders choose ids and cursors, so these may contain it. */
@@ -39,9 +45,7 @@ interface RecordRow {
 }
 
 interface ChangeRow {
-  revision: string;
-  oldest: string | null;
-  change: string | null;
+  change: string;
 }
 
 /**
@@ -52,6 +56,7 @@ export class PostgresDestinationStore implements WritableDestinationStore, Desti
   readonly mostLookups: number;
   readonly turns: ConnectionTurns;
   private readonly tables: OwnTables;
+  private readonly seen = new SeenChanges();
 
   constructor(pool: QueuePool) {
     const { max = USUAL_CONNECTIONS } = pool;
@@ -62,12 +67,12 @@ export class PostgresDestinationStore implements WritableDestinationStore, Desti
 
   async findByTenant(tenant: string | undefined): Promise<StoredDestination[]> {
     if (tenant === '') return [];
-    return this.records(statements.FIND_BY_TENANT, [tenant ?? '']);
+    return recordsIn(await this.lookUp(statements.FIND_BY_TENANT, [tenant ?? '']));
   }
 
   async findById(id: string): Promise<StoredDestination | 'deleted' | undefined> {
     if (id.includes(NUL)) return undefined;
-    const [row] = await this.tables.query<RecordRow>(statements.FIND_BY_ID, [id]);
+    const [row] = await this.lookUp(statements.FIND_BY_ID, [id]);
     if (row === undefined) return undefined;
     return row.record === '' ? 'deleted' : parseDestination(row.record);
   }
@@ -110,23 +115,31 @@ export class PostgresDestinationStore implements WritableDestinationStore, Desti
     await this.turns.run(change.tenant, () => this.tables.query(statements.PUBLISH, [changeText(change)]));
   }
 
-  async changesSince(since: number | undefined): Promise<DestinationChanges> {
-    // If no revision is known yet, only the latest one is asked for.
-    const from = since ?? Number.MAX_SAFE_INTEGER;
-    const rows = await this.tables.query<ChangeRow>(statements.CHANGES_SINCE, [from]);
-    const [latest, ...changes] = rows;
-    const revision = Number(latest?.revision);
-    const isKnown = since !== undefined && since <= revision && since + 1 >= Number(latest?.oldest);
-    return {
-      revision,
-      changes: isKnown ? changes.map(({ change }) => parseChange(change ?? '[]')) : undefined,
-    };
+  changesSince(since: string | undefined): Promise<DestinationChanges> {
+    return this.seen.check(async (seen) => {
+      // If no change is known yet, only the latest one is asked for.
+      const known = since === undefined ? [] : [since, ...seen];
+      const from = Math.min(Number.MAX_SAFE_INTEGER, ...known.map(revisionOf));
+      const [first, ...rows] = await this.tables.query<ChangeRow>(statements.CHANGES_SINCE, [from]);
+      const latest = first?.change ?? NO_CHANGE;
+      const kept = rows.map(({ change }) => change);
+      if (since === undefined || !known.every((change) => isKept(change, kept))) {
+        return { latest, changes: undefined };
+      }
+      const later = kept.slice(kept.indexOf(since) + 1);
+      return { latest, changes: later.map((change) => parseChange(change.slice(change.indexOf(' ') + 1))) };
+    });
+  }
+
+  /** Looks records up, and remembers the latest change at that time. */
+  private async lookUp(text: string, params: readonly unknown[]): Promise<RecordRow[]> {
+    const [first, ...rows] = await this.tables.query<RecordRow>(text, params);
+    this.seen.add(first?.record ?? NO_CHANGE);
+    return rows;
   }
 
   private async records(text: string, params: readonly unknown[]): Promise<StoredDestination[]> {
-    const rows = await this.tables.query<RecordRow>(text, params);
-    // Rows that come from another thread may be an array of another realm, as in tests run by Jest.
-    return Array.from(rows, ({ record }) => parseDestination(record));
+    return recordsIn(await this.tables.query<RecordRow>(text, params));
   }
 
   /**
@@ -157,11 +170,27 @@ export class PostgresDestinationStore implements WritableDestinationStore, Desti
 
   /** Whether a destination is stored exactly as given. */
   private async holds(destination: StoredDestination): Promise<boolean> {
-    const [row] = await this.tables.query<RecordRow>(statements.FIND_BY_ID, [destination.id]);
+    const [row] = await this.lookUp(statements.FIND_BY_ID, [destination.id]);
     return row?.record === JSON.stringify(destination);
   }
 
   private async hasChanged(text: string, params: readonly unknown[]): Promise<boolean> {
     return (await this.tables.query(text, params)).length > 0;
   }
+}
+
+function recordsIn(rows: readonly RecordRow[]): StoredDestination[] {
+  // Rows that come from another thread may be an array of another realm, as in tests run by Jest.
+  return Array.from(rows, ({ record }) => parseDestination(record));
+}
+
+/** @param kept all changes from some time on, in order */
+function isKept(change: string, kept: readonly string[]): boolean {
+  const [oldest] = kept;
+  if (change === NO_CHANGE) return oldest === undefined || revisionOf(oldest) === 1;
+  return kept.includes(change);
+}
+
+function revisionOf(change: string): number {
+  return Number.parseInt(change, 10);
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { OnceScript } from '../../queue/redis/once-script.js';
 import { RedisScript } from '../../queue/redis/redis-script.js';
-import { DELETED_MEMORY, KEPT_CHANGES } from '../destination-feed.js';
+import { DELETED_MEMORY, KEPT_CHANGES, NO_CHANGE } from '../destination-feed.js';
 
 /**
  * All keys share a hash tag, so that a script finds them on one node of a cluster. Each tenant has a sorted set
@@ -14,7 +14,7 @@ const RECORDS = `${PREFIX}records`;
 /** The ids of all destinations, in lexicographic order. */
 const IDS = `${PREFIX}ids`;
 const REVISION = `${PREFIX}revision`;
-/** Changes by their revision. */
+/** Changes by their revision: the revision, a blank, and the change as a text of its own. */
 const CHANGES = `${PREFIX}changes`;
 /** Ids of deleted destinations by the time of their deletion. */
 const DELETED = `${PREFIX}deleted`;
@@ -56,15 +56,19 @@ const READ = `
     return found
   end`;
 
-export const FIND_BY_TENANT = new RedisScript(`${READ}
-  return read(redis.call('ZRANGE', KEYS[6], 0, -1))`);
+/** The latest change. */
+const LATEST = `
+  local latest = redis.call('ZRANGE', KEYS[4], -1, -1)[1] or '${NO_CHANGE}'`;
 
-/** Arguments: id. Returns the record, 1 for a deleted destination, or nothing. */
-export const FIND_BY_ID = new RedisScript(`
+/** Returns the latest change and the records. */
+export const FIND_BY_TENANT = new RedisScript(`${READ}${LATEST}
+  return {latest, read(redis.call('ZRANGE', KEYS[6], 0, -1))}`);
+
+/** Arguments: id. Returns the latest change, and the record, 1 for a deleted destination, or nothing. */
+export const FIND_BY_ID = new RedisScript(`${LATEST}
   local record = redis.call('HGET', KEYS[1], ARGV[1])
-  if record then return record end
-  if redis.call('ZSCORE', KEYS[5], ARGV[1]) then return 1 end
-  return false`);
+  if record then return {latest, record} end
+  return {latest, redis.call('ZSCORE', KEYS[5], ARGV[1]) and 1}`);
 
 /** Arguments: `tenant`, `disabled` or `all`, the id to start after or an empty text, limit. */
 export const LIST = new RedisScript(`${READ}
@@ -107,13 +111,18 @@ export const PUBLISH = new RedisScript(`${LOG}
   log(ARGV[1])
   return 1`);
 
-/** Arguments: the known revision. Returns the latest revision, whether all changes are known, and the changes. */
+/**
+ * Arguments: the known change or an empty text, changes that look-ups saw. Returns the latest change, whether the known
+ * one, those seen and all since the known one are there, and all since the known one.
+ */
 export const CHANGES_SINCE = new RedisScript(
-  `
-  local revision = tonumber(redis.call('GET', KEYS[3]) or '0')
-  if ARGV[1] == '' then return {revision, 0} end
-  local since = tonumber(ARGV[1])
-  if since > revision or since < revision - ${KEPT_CHANGES} then return {revision, 0} end
-  return {revision, 1, unpack(redis.call('ZRANGEBYSCORE', KEYS[4], '(' .. since, '+inf'))}`,
+  `${LATEST}
+  local function revision_of(change) return string.match(change, '^%d+') end
+  local known = table.remove(ARGV, 1)
+  local has_all = tonumber(revision_of(latest)) <= ${KEPT_CHANGES}
+  if known ~= '${NO_CHANGE}' then has_all = redis.call('ZSCORE', KEYS[4], known) end
+  for _, seen in ipairs(ARGV) do has_all = has_all and redis.call('ZSCORE', KEYS[4], seen) end
+  if not has_all then return {latest, 0} end
+  return {latest, 1, unpack(redis.call('ZRANGEBYSCORE', KEYS[4], '(' .. revision_of(known), '+inf'))}`,
   false,
 );

@@ -7,6 +7,7 @@ import type { RedisCommands } from '../../queue/queue-backend.js';
 import type { OnceScript } from '../../queue/redis/once-script.js';
 import type { RedisScript } from '../../queue/redis/redis-script.js';
 import type { DestinationChange, DestinationChanges, DestinationFeed } from '../destination-feed.js';
+import { SeenChanges } from './seen-changes.js';
 import { changeText, parseChange, parseDestination } from './stored-destination.js';
 import * as scripts from './redis-destination-scripts.js';
 
@@ -18,15 +19,17 @@ const DELETED = 1;
  * stored under an empty text, which is not a valid tenant.
  */
 export class RedisDestinationStore implements WritableDestinationStore, DestinationFeed {
+  private readonly seen = new SeenChanges();
+
   constructor(private readonly client: RedisCommands) {}
 
   async findByTenant(tenant: string | undefined): Promise<StoredDestination[]> {
     if (tenant === '') return [];
-    return recordsIn(await this.run(scripts.FIND_BY_TENANT, tenant, []));
+    return recordsIn(await this.lookUp(scripts.FIND_BY_TENANT, tenant, []));
   }
 
   async findById(id: string): Promise<StoredDestination | 'deleted' | undefined> {
-    const answer = await this.run(scripts.FIND_BY_ID, undefined, [id]);
+    const answer = await this.lookUp(scripts.FIND_BY_ID, undefined, [id]);
     if (answer === DELETED) return 'deleted';
     return recordsIn([answer])[0];
   }
@@ -61,14 +64,29 @@ export class RedisDestinationStore implements WritableDestinationStore, Destinat
     await this.run(scripts.PUBLISH, undefined, [changeText(change)]);
   }
 
-  async changesSince(since: number | undefined): Promise<DestinationChanges> {
-    const answer = await this.run(scripts.CHANGES_SINCE, undefined, [since ?? '']);
+  async changesSince(since: string | undefined): Promise<DestinationChanges> {
+    const answer = await this.seen.check((seen) =>
+      this.run(scripts.CHANGES_SINCE, undefined, [since ?? '', ...seen]),
+    );
     const parts: unknown[] = Array.isArray(answer) ? answer : [];
-    const [revision, isKnown, ...changes] = parts;
+    const [latest, isKnown, ...changes] = parts;
     return {
-      revision: Number(revision),
+      latest: String(latest),
       changes: isKnown === 1 ? changes.map((change) => parseChange(afterBlank(String(change)))) : undefined,
     };
+  }
+
+  /** Returns what a script has found beside the latest change. */
+  private async lookUp(
+    script: RedisScript,
+    tenant: string | undefined,
+    args: readonly string[],
+  ): Promise<unknown> {
+    const answer = await this.run(script, tenant, args);
+    const parts: unknown[] = Array.isArray(answer) ? answer : [];
+    const [latest, found] = parts;
+    this.seen.add(String(latest));
+    return found;
   }
 
   private async change(

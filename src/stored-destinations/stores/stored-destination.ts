@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { StoredDestination } from '../../options/destination-store.js';
 import type { DestinationChange } from '../destination-feed.js';
 
@@ -7,9 +8,9 @@ export function parseDestination(json: string): StoredDestination {
   return JSON.parse(json) as StoredDestination;
 }
 
-/** Returns a change as text. */
+/** Returns a change as a text that no other has, so that a reader can tell whether the database still has it. */
 export function changeText({ tenant, id }: { tenant?: string | undefined; id?: string | undefined }): string {
-  return JSON.stringify([tenant ?? null, id ?? null]);
+  return JSON.stringify([tenant ?? null, id ?? null, randomUUID()]);
 }
 
 export function parseChange(text: string): DestinationChange {

@@ -10,6 +10,7 @@ import type { QueueBackend } from '../../../src/queue/queue-backend.js';
 import { describeBackend } from '../../support/describe-backend.js';
 import { emptyBackends } from '../../support/empty-backends.js';
 import { MemoryDestinationStore } from '../memory-destination-store.js';
+import { addChanges, keepState } from '../stored-state.js';
 
 const TIMES = { createdAt: 1, updatedAt: 1 };
 const ONE = { ...TIMES, id: 'a', tenant: 'acme', urls: ['https://hooks.example.com/a'], version: 1 };
@@ -101,16 +102,17 @@ describeBackend('a destination store', (backend) => {
     expect(await disabled(1)).toEqual([]);
   });
 
-  it('returns each change once, in order, to readers who know the previous revision', async () => {
-    const { revision, changes } = await store.changesSince(undefined);
+  it('returns each change once, in order, to readers who know the previous one', async () => {
+    const { latest, changes } = await store.changesSince(undefined);
     expect(changes).toBeUndefined();
     await store.insert(ONE, 10);
     await store.replace({ ...ONE, version: 2 });
     await store.publish({ tenant: 'other', id: undefined });
     await store.publish({ tenant: undefined, id: 'b' });
+    const beforeLast = await store.changesSince(latest);
     await store.remove('a');
     const a: DestinationChange = { tenant: 'acme', id: 'a' };
-    const news = await store.changesSince(revision);
+    const news = await store.changesSince(latest);
     expect(news.changes).toEqual([
       a,
       a,
@@ -118,20 +120,20 @@ describeBackend('a destination store', (backend) => {
       { tenant: undefined, id: 'b' },
       a,
     ]);
-    expect(await store.changesSince(news.revision)).toEqual({ revision: news.revision, changes: [] });
-    expect((await store.changesSince(news.revision - 1)).changes).toEqual([a]);
+    expect(await store.changesSince(news.latest)).toEqual({ latest: news.latest, changes: [] });
+    expect(await store.changesSince(beforeLast.latest)).toEqual({ latest: news.latest, changes: [a] });
   });
 
   it('returns nothing about refused changes', async () => {
-    const { revision } = await store.changesSince(undefined);
+    const { latest } = await store.changesSince(undefined);
     await store.insert(ONE, 0);
     await store.replace({ ...ONE, version: 2 });
     await store.remove('a');
-    expect(await store.changesSince(revision)).toEqual({ revision, changes: [] });
+    expect(await store.changesSince(latest)).toEqual({ latest, changes: [] });
   });
 
   it('misses none of many simultaneous changes', async () => {
-    let { revision } = await store.changesSince(undefined);
+    let { latest } = await store.changesSince(undefined);
     const told: (string | undefined)[] = [];
     const ids = Array.from({ length: 200 }, (_, n) => `d${n}`);
     const done = new AbortController();
@@ -140,9 +142,9 @@ describeBackend('a destination store', (backend) => {
     });
     for (let isLast = false; !isLast;) {
       isLast = done.signal.aborted;
-      const news = await store.changesSince(revision);
+      const news = await store.changesSince(latest);
       told.push(...(news.changes ?? []).map(({ id }) => id));
-      ({ revision } = news);
+      ({ latest } = news);
       await new Promise((resolve) => setImmediate(resolve));
     }
     await made;
@@ -161,9 +163,69 @@ describeBackend('a destination store', (backend) => {
   });
 
   it('returns `undefined` instead of changes if it no longer has all of them', async () => {
-    const { revision } = await store.changesSince(undefined);
+    const empty = await store.changesSince(undefined);
     await store.insert(ONE, 10);
-    expect((await store.changesSince(revision + 100)).changes).toBeUndefined();
-    expect((await store.changesSince(revision - 6_000)).changes).toBeUndefined();
+    const first = await store.changesSince(empty.latest);
+    await addChanges(opened.storage, '["acme","a"]', 4_998);
+    const last: DestinationChange = { tenant: 'other', id: undefined };
+    await store.publish(last);
+    const news = await store.changesSince(first.latest);
+    expect(news.changes).toHaveLength(4_999);
+    expect(news.changes?.at(-1)).toEqual(last);
+    await store.publish(last);
+    await store.publish(last);
+    expect((await store.changesSince(first.latest)).changes).toBeUndefined();
+    expect((await store.changesSince(empty.latest)).changes).toBeUndefined();
+    expect((await store.changesSince(news.latest)).changes).toEqual([last, last]);
+  });
+
+  it('returns `undefined` instead of changes if it lost the one that the reader knows, even once it has as many again', async () => {
+    await store.insert(ONE, 10);
+    const kept = await store.changesSince(undefined);
+    const setBack = await keepState(opened.storage);
+    await store.replace({ ...ONE, version: 2, name: 'lost' });
+    await store.publish({ tenant: 'acme', id: undefined });
+    const lost = await store.changesSince(kept.latest);
+    await setBack();
+    expect(await store.changesSince(lost.latest)).toEqual({ latest: kept.latest, changes: undefined });
+    const change: DestinationChange = { tenant: 'acme', id: 'a' };
+    await store.replace({ ...ONE, version: 2, name: 'new' });
+    // The same change as the one that was lost.
+    await store.publish({ tenant: 'acme', id: undefined });
+    await store.publish({ tenant: 'other', id: undefined });
+    expect((await store.changesSince(lost.latest)).changes).toBeUndefined();
+    expect((await store.changesSince(kept.latest)).changes).toEqual([
+      change,
+      { tenant: 'acme', id: undefined },
+      { tenant: 'other', id: undefined },
+    ]);
+  });
+
+  it('returns `undefined` instead of changes if it lost one that only look-ups saw', async () => {
+    await store.insert(ONE, 10);
+    const { latest } = await store.changesSince(undefined);
+    for (const lookUp of [() => store.findById('a'), () => store.findByTenant('acme')]) {
+      const setBack = await keepState(opened.storage);
+      await store.replace({ ...ONE, version: 2, name: 'lost' });
+      await lookUp();
+      await setBack();
+      await store.publish({ tenant: 'other', id: undefined });
+      expect((await store.changesSince(latest)).changes).toBeUndefined();
+      const { changes } = await store.changesSince(latest);
+      expect(changes?.at(-1)).toEqual({ tenant: 'other', id: undefined });
+    }
+  });
+
+  it('reads changes of other versions, with less or more in them', async () => {
+    const { latest } = await store.changesSince(undefined);
+    await addChanges(opened.storage, '["acme","a"]', 1);
+    const short = await store.changesSince(latest);
+    await addChanges(opened.storage, '[null,"b","c1f0",{"by":"operator"}]', 1);
+    const long = await store.changesSince(short.latest);
+    expect([short.changes, long.changes]).toEqual([
+      [{ tenant: 'acme', id: 'a' }],
+      [{ tenant: undefined, id: 'b' }],
+    ]);
+    expect(await store.changesSince(long.latest)).toEqual({ latest: long.latest, changes: [] });
   });
 });
