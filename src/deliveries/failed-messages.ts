@@ -19,7 +19,7 @@ import {
   matcherOf,
   withType,
 } from './failed-filter.js';
-import { Replay, type SkippedDestinations } from './replay.js';
+import { type KeptSelection, Replay, type SkippedDestinations } from './replay.js';
 
 /** A replay includes the messages of another application only if its filter names this error. */
 const OTHER_APPLICATION = 'OTHER_APPLICATION' satisfies OtherApplicationError['code'];
@@ -132,20 +132,14 @@ export class FailedMessages {
     return found;
   }
 
-  /**
-   * Delivers messages again that were kept because their destination was disabled.
-   *
-   * @param isMeant called for each batch of such messages, with their number; returns whether it is delivered again
-   * @param destinations the only destinations that `isMeant` may accept
-   * @param signal ends the replay, which then rejects with the signal's reason
-   */
-  async replayKept(
-    isMeant: (destination: string, messages: number) => boolean,
-    destinations: ReadonlySet<string>,
-    signal: AbortSignal,
-  ): Promise<SkippedDestinations> {
-    const replay = this.replayOf(KEPT, ({ destination, messages }) => isMeant(destination, messages.length));
-    await this.run(replay, destinations, signal);
+  /** Delivers messages again that were kept because their destination was disabled. */
+  async replayKept(selection: KeptSelection): Promise<SkippedDestinations> {
+    const replay = this.replayOf(
+      KEPT,
+      ({ destination }) => selection.mayTake(destination),
+      ({ destination, messages }) => selection.takes(destination, messages.length),
+    );
+    await this.run(replay, selection.ids, selection.signal);
     return replay.skipped;
   }
 
@@ -173,11 +167,15 @@ export class FailedMessages {
     return count;
   }
 
-  /** @param isMeant whether a batch with matching messages is replayed; called before any other check */
-  private replayOf(filter: FailedFilter, isMeant: (batch: QueuedBatch) => boolean): Replay {
+  /** Asks of each batch with matching messages `isMeant` before all other checks, and `isTaken` after them. */
+  private replayOf(
+    filter: FailedFilter,
+    isMeant: (batch: QueuedBatch) => boolean,
+    isTaken: (batch: QueuedBatch) => boolean = () => true,
+  ): Replay {
     return new Replay(
       matcherOf(filter),
-      async (batch) => isMeant(batch) && (await this.isDeliverable(batch.destination)),
+      async (batch) => isMeant(batch) && (await this.isDeliverable(batch.destination)) && isTaken(batch),
     );
   }
 

@@ -5,6 +5,18 @@ import type { KeptMessage } from './failed-filter.js';
 /** Destinations that a replay has left out, by id, each with the error that its look-up failed with. */
 export type SkippedDestinations = ReadonlyMap<string, Error>;
 
+/** Decides which messages that were kept for disabled destinations are delivered again. */
+export interface KeptSelection {
+  /** The only destinations to which messages are delivered. */
+  readonly ids: ReadonlySet<string>;
+  /** Ends the replay, which then rejects with the signal's reason. */
+  readonly signal: AbortSignal;
+  /** Whether a destination is to be looked up, for a batch. */
+  mayTake(destination: string): boolean;
+  /** Whether a batch is delivered. Called only if its destination takes messages now. */
+  takes(destination: string, messages: number): boolean;
+}
+
 /** Decides which messages are delivered again. A destination that cannot be looked up does not affect the others. */
 export class Replay {
   private readonly left = new Map<string, Error>();

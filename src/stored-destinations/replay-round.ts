@@ -1,4 +1,4 @@
-import type { SkippedDestinations } from '../deliveries/replay.js';
+import type { KeptSelection, SkippedDestinations } from '../deliveries/replay.js';
 
 /** What a batch costs apart from its messages, each of which costs 1. There may be one or hundreds. */
 const COST_OF_BATCH = 4;
@@ -6,7 +6,7 @@ const COST_OF_BATCH = 4;
 export const SHARE = 500 * (COST_OF_BATCH + 1);
 
 /** A search of all failed jobs for the messages that were kept for some destinations. */
-export class ReplayRound {
+export class ReplayRound implements KeptSelection {
   /** Ids of the destinations. */
   readonly ids = new Set<string>();
   /** Owners who let others go first: not all their messages are delivered. */
@@ -45,8 +45,14 @@ export class ReplayRound {
     return this.shares.has(owner);
   }
 
+  mayTake(id: string): boolean {
+    const owner = this.owners.get(id);
+    return owner !== undefined && !this.left.has(owner);
+  }
+
   /**
-   * Whether a batch that was kept for a destination is delivered in this round. Called for each batch.
+   * Whether a batch that was kept for a destination is delivered in this round. Called for each batch that can be: what
+   * is kept for a destination that is disabled again must not use up the share of its owner.
    *
    * @param messages number of messages in the batch
    */

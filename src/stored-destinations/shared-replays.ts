@@ -1,4 +1,4 @@
-import type { SkippedDestinations } from '../deliveries/replay.js';
+import type { KeptSelection, SkippedDestinations } from '../deliveries/replay.js';
 import { within } from '../shared/within.js';
 import { ReplayRound, SHARE } from './replay-round.js';
 
@@ -10,9 +10,6 @@ const LARGEST_SHARE = 16 * SHARE;
 const MOST = 3;
 
 const NONE: SkippedDestinations = new Map();
-
-/** What a round delivers. */
-export type ReplaySelection = Pick<ReplayRound, 'ids' | 'signal'> & { takes: ReplayRound['takes'] };
 
 /**
  * Delivers the messages that were kept for enabled destinations. Each round reads all failed jobs, so it waits for the
@@ -30,7 +27,7 @@ export class SharedReplays {
   private readonly waiting = new Map<string, Promise<void>>();
 
   /** @param replay delivers the selected messages. Rejects if the signal is aborted */
-  constructor(private readonly replay: (selection: ReplaySelection) => Promise<SkippedDestinations>) {}
+  constructor(private readonly replay: (selection: KeptSelection) => Promise<SkippedDestinations>) {}
 
   /**
    * Resolves when the messages that were kept for a destination until now are delivered. Rejects if the destination
@@ -88,7 +85,7 @@ export class SharedReplays {
     const { ids, signal } = round;
     // A later call also concerns messages that this round may have passed by then.
     for (const id of ids) this.waiting.delete(id);
-    const replay = this.replay({ ids, signal, takes: (id, messages) => round.takes(id, messages) });
+    const replay = this.replay(round);
     const end = replay.catch(() => undefined);
     this.running.set(round, end);
     await end;

@@ -78,7 +78,7 @@ function createKept(failed: FailedMessages, parts: Parts): KeptMessages {
         "`deliveries.replay({ error: 'DESTINATION_DISABLED' })`.",
     );
   };
-  const replays = new SharedReplays(({ ids, takes, signal }) => failed.replayKept(takes, ids, signal));
+  const replays = new SharedReplays((selection) => failed.replayKept(selection));
   return new KeptMessages({
     replay: (id, tenant) => replays.of(id, tenant === undefined ? `destination ${id}` : `tenant ${tenant}`),
     search: (among) => failed.keptFor(idsOf(among)),

@@ -1,7 +1,8 @@
 import { EventEmitter, once } from 'node:events';
 import type { FailedMessages } from '../../src/deliveries/failed-messages.js';
+import type { KeptSelection } from '../../src/deliveries/replay.js';
 
-type IsMeant = Parameters<FailedMessages['replayKept']>[0];
+type IsMeant = (id: string) => boolean;
 
 /** Scans of all failed messages, for those that were kept for destinations. They go on until a test ends them. */
 export class HeldScans {
@@ -16,8 +17,8 @@ export class HeldScans {
   constructor(failed: FailedMessages) {
     Object.assign(failed, {
       replay: ({ destination }: { destination?: string }) => this.hold((id) => id === destination),
-      replayKept: async (isMeant: IsMeant) => {
-        await this.hold(isMeant);
+      replayKept: async (selection: KeptSelection) => {
+        await this.hold((id) => selection.mayTake(id));
         return new Map();
       },
     });
@@ -35,7 +36,7 @@ export class HeldScans {
 
   /** Returns those of the destinations for which there was a scan. */
   meant(ids: readonly string[]): string[] {
-    return ids.filter((id) => this.all.some((isMeant) => isMeant(id, 1)));
+    return ids.filter((id) => this.all.some((isMeant) => isMeant(id)));
   }
 
   private async hold(isMeant: IsMeant): Promise<number> {

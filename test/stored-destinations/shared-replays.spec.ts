@@ -1,12 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { type ReplaySelection, SharedReplays } from '../../src/stored-destinations/shared-replays.js';
+import type { KeptSelection } from '../../src/deliveries/replay.js';
+import { SharedReplays } from '../../src/stored-destinations/shared-replays.js';
 
 /** More batches of one message than an owner gets while others wait. */
 const MANY = 10_000;
 
 describe('replays of messages kept for destinations', () => {
   let begun: string[][];
-  let selections: ReplaySelection[];
+  let selections: KeptSelection[];
   let ends: (() => void)[];
   let skipped: Map<string, Error>;
   let replays: SharedReplays;
