@@ -3,13 +3,9 @@ import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { PGlite } from '@electric-sql/pglite';
 import { metrics } from '@opentelemetry/api';
 import {
-  AggregationTemporality,
   DataPointType,
-  InMemoryMetricExporter,
-  MeterProvider,
   type MetricData,
-  PeriodicExportingMetricReader,
-  type ViewOptions,
+  type PeriodicExportingMetricReader,
 } from '@opentelemetry/sdk-metrics';
 import { type CustomDestination, DestinationsService } from '../../src/index.js';
 import {
@@ -17,6 +13,7 @@ import {
   describeServers,
   describeServersOrEmbedded,
 } from '../support/describe-backend.js';
+import { newMetricReader } from '../support/metric-reader.js';
 import { quickConnections } from '../support/quick-connections.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 import { until } from '../support/until.js';
@@ -26,14 +23,6 @@ const newConnection = quickConnections();
 const KEY = Buffer.alloc(32, 7).toString('base64');
 
 let reader: PeriodicExportingMetricReader;
-
-/** Registers an SDK in place of the previous one. */
-function register(views: ViewOptions[] = []): void {
-  metrics.disable();
-  const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
-  reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 3_600_000 });
-  metrics.setGlobalMeterProvider(new MeterProvider({ readers: [reader], views }));
-}
 
 /** Resolves to the current metrics by their names without the prefix: attributes and value of each point. */
 async function collected(): Promise<Map<string, [attributes: object, value: unknown][]>> {
@@ -52,7 +41,7 @@ function pointsOf({ dataPointType, dataPoints }: MetricData): [object, unknown][
 }
 
 beforeAll(() => {
-  register();
+  reader = newMetricReader();
 });
 
 afterAll(() => {
@@ -358,7 +347,7 @@ describeServers('the metrics of a queue that does not answer', (backend) => {
 
   it('are left out, unlike the metrics of the process', async () => {
     // An SDK repeats the last values it got.
-    register();
+    reader = newMetricReader();
     await stage.app({
       connection: backend.connection,
       webhooks: { urls: ['https://hooks.example.com/'] },
@@ -416,7 +405,7 @@ describe('a view of the application that throws', () => {
     const process = (): never => {
       throw new TypeError('it expects another attribute');
     };
-    register([{ instrumentName: 'nestjs_analytics.*', attributesProcessors: [{ process }] }]);
+    reader = newMetricReader([{ instrumentName: 'nestjs_analytics.*', attributesProcessors: [{ process }] }]);
     const receiver = await stage.receiver({ answer: [503, 200] });
     const app = await stage.app({
       connection: await newConnection(),

@@ -1,11 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, it, jest } from '@jest/globals';
 import { metrics } from '@opentelemetry/api';
-import {
-  AggregationTemporality,
-  InMemoryMetricExporter,
-  MeterProvider,
-  PeriodicExportingMetricReader,
-} from '@opentelemetry/sdk-metrics';
+import type { MetricData, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics';
 import pg from 'pg';
 import {
   AnalyticsHealthIndicator,
@@ -17,11 +12,14 @@ import { createDeletionStore } from '../../src/deliveries/deleted-users.js';
 import { userKey } from '../../src/deliveries/deletion-key.js';
 import { PostgresDeletionStore } from '../../src/deliveries/postgres-deletion-store.js';
 import { ConnectionTurns } from '../../src/queue/postgres/connection-turns.js';
-import { QUEUE_BACKEND, type QueueBackend } from '../../src/queue/queue-backend.js';
+import { QUEUE_BACKEND, type QueueBackend, type QueuePool } from '../../src/queue/queue-backend.js';
+import type { AnalyticsApp, AppOptions } from '../support/analytics-app.js';
 import { describeWith } from '../support/describe-backend.js';
+import { newMetricReader } from '../support/metric-reader.js';
 import { openBackend } from '../support/open-backend.js';
 import { PostgresServer } from '../support/postgres-server.js';
 import { PostgresSession } from '../support/postgres-session.js';
+import type { Receiver } from '../support/receiver.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 import { until } from '../support/until.js';
 
@@ -35,10 +33,20 @@ const LOCK_DESTINATIONS =
 /** A lock such as a change of a tenant's destinations holds until it is committed. */
 const LOCK_CHANGES = `SELECT 1 FROM nestjs_analytics.destination_tenant WHERE tenant = 'busy' FOR UPDATE`;
 const DESTINATIONS = { encryptionKey: false } as const;
+const URLS = ['https://hooks.example.com/'];
 /** More than the connections of the queue's pool. */
 const MANY = 20;
 /** In seconds, shorter than the pause before an unanswered query is repeated. */
 const PERIOD = 1;
+
+interface Delivering {
+  readonly app: AnalyticsApp;
+  readonly receiver: Receiver;
+  readonly destinations: DestinationsService;
+  readonly deliveries: DeliveriesService;
+  /** Resolves when one more message was taken, handed out and delivered. */
+  readonly deliver: () => Promise<void>;
+}
 
 describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that leaves questions unanswered', () => {
   const stage = new Stage();
@@ -58,11 +66,49 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that leaves que
     await server.dispose();
   });
 
-  it('still takes and hands out jobs, however often its health is checked', async () => {
+  /** Starts an application that has delivered its first message. */
+  async function start(options: AppOptions = {}): Promise<Delivering> {
     const receiver = await stage.receiver();
-    const app = await stage.app({ connection, webhooks: webhooksTo(receiver), shutdownTimeout: 2_000 });
-    app.analytics.track({ userId: 'u1', event: 'Before' });
-    await receiver.received(1);
+    const app = await stage.app({ connection, flushAt: 1, webhooks: webhooksTo(receiver), ...options });
+    const deliver = async (): Promise<void> => {
+      const { length } = receiver.requests;
+      app.analytics.track({ userId: 'u1', event: 'E' });
+      await receiver.received(length + 1);
+    };
+    await deliver();
+    const { context } = app;
+    const [destinations, deliveries] = [context.get(DestinationsService), context.get(DeliveriesService)];
+    return { app, receiver, destinations, deliveries, deliver };
+  }
+
+  /** The same, and the history has the first delivery. */
+  async function startWithHistory(options: AppOptions = {}): Promise<Delivering> {
+    const started = await start(options);
+    await until(async () => (await started.deliveries.recent({ destination: 'webhooks' })).at(0));
+    return started;
+  }
+
+  /** Starts an application without a worker, and registers a reader of its metrics. */
+  async function startMeasured(): Promise<{ app: AnalyticsApp; reader: PeriodicExportingMetricReader }> {
+    const reader = newMetricReader();
+    const webhooks = { urls: URLS };
+    const app = await stage.app({ connection, webhooks, worker: false, shutdownTimeout: 2_000 });
+    return { app, reader };
+  }
+
+  /** Does work while nobody can read or count jobs. */
+  function whileJobsAreLocked<T>(work: () => Promise<T>): Promise<T> {
+    return other.holding('LOCK TABLE bullmq.job IN ACCESS EXCLUSIVE MODE', work);
+  }
+
+  async function openPool(): Promise<QueuePool> {
+    const { storage } = await stage.add(openBackend(connection));
+    if (storage.kind !== 'postgres') throw new Error('this is not PostgreSQL');
+    return storage.pool;
+  }
+
+  it('still takes and hands out jobs, however often its health is checked', async () => {
+    const { app, deliver } = await start({ shutdownTimeout: 2_000 });
     const health = app.context.get(AnalyticsHealthIndicator);
     expect((await health.isHealthy('analytics', { timeout: 10_000 })).analytics.status).toBe('up');
     // As when somebody shrinks or changes the table.
@@ -71,26 +117,20 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that leaves que
         const { analytics } = await health.isHealthy('analytics', { timeout: 10 });
         expect(analytics.reasons).toEqual(['The queue did not answer within 10 ms.']);
       }
-      app.analytics.track({ userId: 'u1', event: 'Meanwhile' });
-      await receiver.received(2);
+      await deliver();
     });
     expect((await health.isHealthy('analytics', { timeout: 10_000 })).analytics.status).toBe('up');
   });
 
   it('still takes and hands out jobs, however often the history of deliveries is read', async () => {
-    const receiver = await stage.receiver();
-    const app = await stage.app({ connection, flushAt: 1, webhooks: webhooksTo(receiver) });
-    const deliveries = app.context.get(DeliveriesService);
-    app.analytics.track({ userId: 'u1', event: 'Before' });
-    await until(async () => (await deliveries.recent({ destination: 'webhooks' })).at(0));
+    const { deliveries, deliver } = await startWithHistory();
     const { reads } = await other.holding(LOCK_HISTORY, async () => {
       const asked = Array.from({ length: MANY }, () => [
         deliveries.recent({ destination: 'webhooks' }),
         deliveries.stats({ destination: 'webhooks' }),
         deliveries.totals(),
       ]);
-      app.analytics.track({ userId: 'u1', event: 'Meanwhile' });
-      await receiver.received(2);
+      await deliver();
       await other.waiting(1);
       // Two readers, and the sessions that write the history and remove old entries.
       expect(await other.waitingNow()).toBeLessThanOrEqual(4);
@@ -100,25 +140,13 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that leaves que
   });
 
   it('still takes and hands out jobs, however many destinations are deleted with their history', async () => {
-    const receiver = await stage.receiver();
-    const app = await stage.app({
-      connection,
-      destinations: DESTINATIONS,
-      flushAt: 1,
-      webhooks: webhooksTo(receiver),
-    });
-    const destinations = app.context.get(DestinationsService);
-    const urls = ['https://hooks.example.com/'];
+    const { destinations, deliver } = await startWithHistory({ destinations: DESTINATIONS });
     const ids: string[] = [];
-    while (ids.length < MANY) ids.push((await destinations.create({ tenant: 'acme', urls })).id);
-    const deliveries = app.context.get(DeliveriesService);
-    app.analytics.track({ userId: 'u1', event: 'Before' });
-    await until(async () => (await deliveries.recent({ destination: 'webhooks' })).at(0));
+    while (ids.length < MANY) ids.push((await destinations.create({ tenant: 'acme', urls: URLS })).id);
     const { deletions } = await other.holding(LOCK_HISTORY, async () => {
       const asked = ids.map((id) => destinations.delete(id));
       await until(async () => ((await destinations.list()).destinations.length === 0 ? true : undefined));
-      app.analytics.track({ userId: 'u1', event: 'Meanwhile' });
-      await receiver.received(2);
+      await deliver();
       return { deletions: Promise.all(asked) };
     });
     expect(await deletions).toHaveLength(MANY);
@@ -127,20 +155,12 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that leaves que
   it.each([10, 3])(
     'still takes and hands out jobs, however many destinations are read, with up to %i connections',
     async (max) => {
-      const receiver = await stage.receiver();
-      const app = await stage.app({
+      const { app, receiver, destinations, deliveries, deliver } = await start({
         // Only the settings of this pool are used.
         connection: new pg.Pool({ connectionString: connection, max }),
         destinations: DESTINATIONS,
-        flushAt: 1,
-        webhooks: webhooksTo(receiver),
       });
-      const destinations = app.context.get(DestinationsService);
-      const deliveries = app.context.get(DeliveriesService);
-      const urls = ['https://hooks.example.com/'];
-      const { id } = await destinations.create({ tenant: 'acme', urls });
-      app.analytics.track({ userId: 'u1', event: 'Before' });
-      await receiver.received(1);
+      const { id } = await destinations.create({ tenant: 'acme', urls: URLS });
       const { reads } = await other.holding(LOCK_DESTINATIONS, async () => {
         const asked = Array.from({ length: MANY }, (_, n) => {
           app.analytics.tenant(`tenant-${n}`).track({ userId: 'u1', event: 'Looked up' });
@@ -152,8 +172,7 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that leaves que
           ];
         });
         await other.waiting(2);
-        app.analytics.track({ userId: 'u1', event: 'Meanwhile' });
-        await receiver.received(2);
+        await deliver();
         expect(await other.waitingNow()).toBeLessThan(max);
         return { reads: Promise.all(asked.flat()) };
       });
@@ -163,24 +182,14 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that leaves que
   );
 
   it('still takes jobs, and changes of other tenants, however many changes of one tenant wait', async () => {
-    const receiver = await stage.receiver();
-    const app = await stage.app({
-      connection,
-      destinations: DESTINATIONS,
-      flushAt: 1,
-      webhooks: webhooksTo(receiver),
-    });
-    const destinations = app.context.get(DestinationsService);
-    const urls = ['https://hooks.example.com/'];
-    await destinations.create({ tenant: 'busy', urls });
-    app.analytics.track({ userId: 'u1', event: 'Before' });
-    await receiver.received(1);
+    const { destinations, deliver } = await start({ destinations: DESTINATIONS });
+    const create = (tenant: string): Promise<unknown> => destinations.create({ tenant, urls: URLS });
+    await create('busy');
     const { changes } = await other.holding(LOCK_CHANGES, async () => {
-      const asked = Array.from({ length: MANY - 1 }, () => destinations.create({ tenant: 'busy', urls }));
+      const asked = Array.from({ length: MANY - 1 }, () => create('busy'));
       await other.waiting(2);
-      await destinations.create({ tenant: 'quiet', urls });
-      app.analytics.track({ userId: 'u1', event: 'Meanwhile' });
-      await receiver.received(2);
+      await create('quiet');
+      await deliver();
       expect(await other.waitingNow()).toBe(2);
       return { changes: Promise.all(asked) };
     });
@@ -251,9 +260,7 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that leaves que
   });
 
   it('has further look-ups of deleted users rejected soon while earlier look-ups are unanswered', async () => {
-    const { storage } = await stage.add(openBackend(connection));
-    if (storage.kind !== 'postgres') throw new Error('this is not PostgreSQL');
-    const store = new PostgresDeletionStore(storage.pool, 100);
+    const store = new PostgresDeletionStore(await openPool(), 100);
     await store.add([{ key: 'gone', at: 1_000, task: 'of web' }]);
     const { found } = await other.holding(LOCK_DELETIONS, async () => {
       const asked: Promise<Map<string, number>>[] = [];
@@ -271,10 +278,9 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that leaves que
   });
 
   it('gets one query for all look-ups of deleted users that wait for earlier ones', async () => {
-    const { storage } = await stage.add(openBackend(connection));
-    if (storage.kind !== 'postgres') throw new Error('this is not PostgreSQL');
-    const query = jest.spyOn(storage.pool, 'query');
-    const store = await createDeletionStore(storage);
+    const pool = await openPool();
+    const query = jest.spyOn(pool, 'query');
+    const store = await createDeletionStore({ kind: 'postgres', pool });
     const keys = Array.from({ length: MANY }, (_, n) => `user${n}`);
     await store.add(keys.map((key, at) => ({ key, at, task: 'of web' })));
     // The first look-up finds out whether there is a table.
@@ -293,25 +299,14 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that leaves que
   });
 
   it('lets a tenant read the history before another tenant has read much of it', async () => {
-    const receiver = await stage.receiver();
-    const app = await stage.app({
-      connection,
-      destinations: DESTINATIONS,
-      flushAt: 1,
-      webhooks: webhooksTo(receiver),
-    });
-    const deliveries = app.context.get(DeliveriesService);
-    const destinations = app.context.get(DestinationsService);
-    const urls = ['https://hooks.example.com/'];
-    const busy = await destinations.create({ tenant: 'busy', urls });
-    const quiet = await destinations.create({ tenant: 'quiet', urls });
+    const { destinations, deliveries } = await startWithHistory({ destinations: DESTINATIONS });
+    const busy = await destinations.create({ tenant: 'busy', urls: URLS });
+    const quiet = await destinations.create({ tenant: 'quiet', urls: URLS });
     const read: string[] = [];
     const readBy = async (tenant: string, destination: string): Promise<void> => {
       await deliveries.recent({ destination, tenant });
       read.push(tenant);
     };
-    app.analytics.track({ userId: 'u1', event: 'First' });
-    await until(async () => (await deliveries.recent({ destination: 'webhooks' })).at(0));
     await readBy('quiet', quiet.id);
     read.length = 0;
     const { reads } = await other.holding(LOCK_HISTORY, async () => {
@@ -339,32 +334,24 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that leaves que
   });
 
   it('gets at most two queries at a time, however often metrics are collected', async () => {
-    const reader = newReader();
-    const webhooks = { urls: ['https://hooks.example.com/'] };
-    await stage.app({ connection, webhooks, worker: false, shutdownTimeout: 2_000 });
+    const { reader } = await startMeasured();
     await reader.collect();
-    await other.holding('LOCK TABLE bullmq.job IN ACCESS EXCLUSIVE MODE', async () => {
+    await whileJobsAreLocked(async () => {
       await Promise.all(Array.from({ length: MANY }, () => reader.collect()));
       expect(await other.waitingNow()).toBeLessThanOrEqual(2);
     });
   });
 
   it('is not asked to count again soon after a slow count, while the last counts are still exported', async () => {
-    const reader = newReader();
-    const webhooks = { urls: ['https://hooks.example.com/'] };
-    await stage.app({ connection, webhooks, worker: false, shutdownTimeout: 2_000 });
+    const { reader } = await startMeasured();
     const statesTold = async (): Promise<unknown[]> => {
-      const { resourceMetrics } = await reader.collect();
-      const all = resourceMetrics.scopeMetrics.flatMap(({ metrics: found }) => found);
-      const jobs = all.find(({ descriptor }) => descriptor.name === 'nestjs_analytics.queue.jobs');
-      return jobs?.dataPoints.map(({ attributes }) => attributes.state) ?? [];
+      const jobs = await collected(reader, 'nestjs_analytics.queue.jobs');
+      return jobs.map(({ attributes }) => attributes.state);
     };
-    const whileLocked = <T>(work: () => Promise<T>): Promise<T> =>
-      other.holding('LOCK TABLE bullmq.job IN ACCESS EXCLUSIVE MODE', work);
-    await whileLocked(() => reader.collect());
+    await whileJobsAreLocked(() => reader.collect());
     const counted = ['waiting', 'active', 'delayed'];
     await until(async () => ((await statesTold()).includes('failed') ? true : undefined));
-    await whileLocked(async () => {
+    await whileJobsAreLocked(async () => {
       expect(await statesTold()).toEqual(expect.arrayContaining(counted));
       // Failed jobs are counted separately, and that count was quick.
       expect(await other.waitingNow()).toBeLessThanOrEqual(1);
@@ -374,9 +361,7 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that leaves que
   it('is not asked to count again soon after it has cancelled a count', async () => {
     const database = new URL(connection).pathname.slice(1);
     await other.query(`ALTER DATABASE "${database}" SET lock_timeout = '500ms'`);
-    const reader = newReader();
-    const webhooks = { urls: ['https://hooks.example.com/'] };
-    const app = await stage.app({ connection, webhooks, worker: false, shutdownTimeout: 2_000 });
+    const { app, reader } = await startMeasured();
     /** Resolves to the times at which the current sessions last began to count jobs. */
     const countsBegun = async (): Promise<number[]> => {
       await other.query('SELECT pg_stat_clear_snapshot()');
@@ -384,7 +369,7 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that leaves que
         WHERE datname = current_database() AND query LIKE '%count(*) FROM job%' AND pid <> pg_backend_pid()`);
       return rows.map(({ begun }) => begun.getTime());
     };
-    await other.holding('LOCK TABLE bullmq.job IN ACCESS EXCLUSIVE MODE', async () => {
+    await whileJobsAreLocked(async () => {
       await reader.collect();
       await app.log.line(/did not answer a statement of the metrics/);
       const begun = await countsBegun();
@@ -394,34 +379,28 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that leaves que
   });
 
   it('lets the age of the oldest job grow while it is not asked', async () => {
-    const reader = newReader();
-    const webhooks = { urls: ['https://hooks.example.com/'] };
-    const app = await stage.app({ connection, webhooks, worker: false, shutdownTimeout: 2_000 });
+    const { app, reader } = await startMeasured();
     app.analytics.track({ userId: 'u1', event: 'Waiting' });
     await app.analytics.flush();
     const ageTold = async (): Promise<number | undefined> => {
-      const { resourceMetrics } = await reader.collect();
-      const all = resourceMetrics.scopeMetrics.flatMap(({ metrics: found }) => found);
-      const oldest = all.find(({ descriptor }) => descriptor.name === 'nestjs_analytics.queue.oldest');
-      const value = oldest?.dataPoints[0]?.value;
-      return typeof value === 'number' ? value : undefined;
+      const [oldest] = await collected(reader, 'nestjs_analytics.queue.oldest');
+      return typeof oldest?.value === 'number' ? oldest.value : undefined;
     };
-    const whileLocked = <T>(work: () => Promise<T>): Promise<T> =>
-      other.holding('LOCK TABLE bullmq.job IN ACCESS EXCLUSIVE MODE', work);
-    await whileLocked(ageTold);
+    await whileJobsAreLocked(ageTold);
     const before = await until(ageTold);
     expect(before).toBeGreaterThan(0);
-    await whileLocked(() =>
+    await whileJobsAreLocked(() =>
       until(async () => (Number(await ageTold()) > before + PERIOD ? true : undefined)),
     );
   });
 });
 
-/** A reader of an SDK that replaces the previous one. */
-function newReader(): PeriodicExportingMetricReader {
-  metrics.disable();
-  const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
-  const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 3_600_000 });
-  metrics.setGlobalMeterProvider(new MeterProvider({ readers: [reader] }));
-  return reader;
+/** Resolves to the current points of a metric. */
+async function collected(
+  reader: PeriodicExportingMetricReader,
+  name: string,
+): Promise<MetricData['dataPoints']> {
+  const { resourceMetrics } = await reader.collect();
+  const all = resourceMetrics.scopeMetrics.flatMap(({ metrics: found }) => found);
+  return all.find(({ descriptor }) => descriptor.name === name)?.dataPoints ?? [];
 }

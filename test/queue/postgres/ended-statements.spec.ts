@@ -1,13 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, jest } from '@jest/globals';
 import { metrics } from '@opentelemetry/api';
-import {
-  AggregationTemporality,
-  InMemoryMetricExporter,
-  MeterProvider,
-  PeriodicExportingMetricReader,
-} from '@opentelemetry/sdk-metrics';
 import { DeliveriesService } from '../../../src/index.js';
 import { describeWith } from '../../support/describe-backend.js';
+import { newMetricReader } from '../../support/metric-reader.js';
 import { PostgresServer } from '../../support/postgres-server.js';
 import { PostgresSession } from '../../support/postgres-session.js';
 import { Stage, webhooksTo } from '../../support/stage.js';
@@ -64,10 +59,7 @@ describeWith('postgres', PostgresServer.installed, 'statements beside the queue 
   });
 
   it('are logged once, and do not keep jobs from the queue, if they count jobs for metrics', async () => {
-    const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
-    const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 3_600_000 });
-    metrics.disable();
-    metrics.setGlobalMeterProvider(new MeterProvider({ readers: [reader] }));
+    const reader = newMetricReader();
     const webhooks = { urls: ['https://hooks.example.com/'] };
     const app = await stage.app({ connection, webhooks, worker: false });
     await other.holding('LOCK TABLE bullmq.job IN ACCESS EXCLUSIVE MODE', async () => {
