@@ -4,9 +4,7 @@ import type { JobPlace } from './job-ids.js';
 import type { BatchJobQueue, QueueStorage } from './queue-backend.js';
 import { RedisScript } from './redis/redis-script.js';
 
-/**
- * Bytes of jobs after which a read of sized jobs ends. Redis does nothing else meanwhile, and a job may hold a megabyte.
- */
+/** Bytes of jobs after which a read ends: Redis does nothing else meanwhile, and a job may hold a megabyte. */
 const MAX_BYTES = 524_288;
 
 /** A job that failed for good, without its messages. */

@@ -76,10 +76,10 @@ export class OriginConnections {
   }
 
   /**
-   * Lets connections take no request after one to this path for a while. Called if bytes on a connection were no answer,
-   * but the late rest of the answer from this path: some receivers send a body after a 204. Such bytes would spoil half
-   * of all answers, and the messages would be sent again. Other paths at the origin may belong to other customers, so
-   * their requests still share connections.
+   * Lets connections take no request after one to this path for a while. Called if bytes on a connection were no
+   * answer, but the late rest of the answer from this path: some receivers send a body after a 204. Such bytes would
+   * spoil half of all answers, and the messages would be sent again. Other paths at the origin may belong to other
+   * customers, so their requests still share connections.
    */
   useOnce(path: string): void {
     if (this.usedOnce.has(path)) return;

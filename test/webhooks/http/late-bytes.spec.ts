@@ -8,8 +8,8 @@ import type { Answer, ReceivedRequest, Receiver, ReceiverOptions } from '../../s
 import { destinationsBySource, Stage } from '../../support/stage.js';
 
 /**
- * Returns an answer of 204 to each request. After a request to `/late`, a body follows when the next request has arrived
- * on the connection.
+ * Returns an answer of 204 to each request. After a request to `/late`, a body follows when the next request has
+ * arrived on the connection.
  */
 function lateBodies(): NonNullable<ReceiverOptions['answer']> {
   const latest = new Map<number, string>();
