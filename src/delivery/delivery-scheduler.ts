@@ -9,14 +9,12 @@ import { JobMemory } from './job-memory.js';
 import { JobShares, MIN_BATCHES } from './job-shares.js';
 import type { JobSizes, SizedJob } from './job-sizes.js';
 import { KnownSlow } from './known-slow.js';
-import { LOOK_INTERVAL, putBackDelay } from './put-back-delay.js';
+import { LEAST_DELAY, lookDelay, putBackDelay } from './put-back-delay.js';
 import { type PutBackJob, PutBackJobs } from './put-back-jobs.js';
 import { RateBudget } from './rate-limits/rate-budget.js';
 import type { RateLimitStore } from './rate-limits/rate-limit-store.js';
 import { RunningSince } from './running-since.js';
 
-/** Longest time between two looks of a batch whose URLs are held back, as a share of the retry window. */
-const LONGEST_LOOK_SHARE = 1 / 2;
 /** Milliseconds between two rounds of promotions, since another process may have taken promoted jobs. */
 const REFILL_INTERVAL = 100;
 /** A destination is forgotten when it has had nothing to do for this long, in milliseconds. */
@@ -51,6 +49,8 @@ export class DeliveryScheduler implements DestinationQueueObserver {
   private readonly shares: JobShares;
   private readonly memory = new JobMemory();
   private readonly slow = new KnownSlow();
+  /** Destinations with put-back jobs, counted at intervals. */
+  private waiting = 0;
   private sweptAt = performance.now();
   private timer: NodeJS.Timeout | undefined;
   private isStopped = false;
@@ -68,7 +68,9 @@ export class DeliveryScheduler implements DestinationQueueObserver {
   delayOf(destination: Destination, messages: number): number {
     const queue = this.queueOf(destination);
     if (this.mayHold(queue, messages)) return 0;
-    return putBackDelay(queue, this.shares.isFullFor(queue) ? this.queues.size : 0);
+    // Nothing is promoted any more, and another process may have room.
+    if (this.isStopped) return LEAST_DELAY;
+    return putBackDelay(queue, this.shares.isFullFor(queue) ? this.waiting + 1 : 0);
   }
 
   /**
@@ -79,9 +81,7 @@ export class DeliveryScheduler implements DestinationQueueObserver {
    * @param wait milliseconds until a URL may be asked
    */
   lookAgainAfter(destination: Destination, wait: number): number {
-    const waiting = this.queues.get(destination.id)?.putBack.size ?? 0;
-    const spread = Math.min(waiting * LOOK_INTERVAL, destination.retryWindow * LONGEST_LOOK_SHARE);
-    return Math.max(wait, spread);
+    return lookDelay(destination, this.queues.get(destination.id)?.putBack.size ?? 0, wait);
   }
 
   /**
@@ -182,8 +182,9 @@ export class DeliveryScheduler implements DestinationQueueObserver {
     this.makeRoom();
     let promoted = 0;
     const served: DestinationQueue[] = [];
-    for (const queue of this.queues.values()) {
-      if (queue.putBack.isEmpty) continue;
+    const waiting = [...this.queues.values()].filter(({ putBack }) => !putBack.isEmpty);
+    this.waiting = waiting.length;
+    for (const queue of waiting) {
       queue.putBack.forgetLate(Date.now());
       const count = this.refill(queue, this.shares.promotableFor(queue) - promoted);
       promoted += count;
@@ -206,7 +207,7 @@ export class DeliveryScheduler implements DestinationQueueObserver {
     const slow = [...this.queues.values()].filter(({ window }) => window.isSlow || window.isSilent(now));
     const batches = slow.reduce((sum, { batches: { count } }) => sum + count, 0);
     if (!this.shares.isTooManyOfSlow(batches)) return;
-    for (const queue of slow) queue.giveBack(putBackDelay(queue, this.queues.size));
+    for (const queue of slow) queue.giveBack(putBackDelay(queue, this.waiting + slow.length));
   }
 
   /** Promotes up to `most` put-back jobs if a destination has nearly sent what is in hand. Returns how many. */

@@ -1,8 +1,9 @@
+import type { Destination } from '../destinations/destination.js';
 import { rateOf } from './destination-pace.js';
 import type { DestinationQueue } from './destination-queue.js';
 
 /** Shortest time for which a batch is put back, in milliseconds. */
-const LEAST_DELAY = 250;
+export const LEAST_DELAY = 250;
 /** How long a batch is put back if the rate of its destination is unknown, in milliseconds. */
 const UNKNOWN_RATE_DELAY = 1_000;
 /** Longest time for which a batch is put back unless very many wait, in milliseconds: the estimate may be wrong. */
@@ -10,7 +11,9 @@ const LONGEST_DELAY = 300_000;
 /** The same as a share of the retry window, if that is longer. */
 const LONGEST_DELAY_SHARE = 1 / 48;
 /** Batches that wait for one destination look again one by one at this interval, in milliseconds. */
-export const LOOK_INTERVAL = 50;
+const LOOK_INTERVAL = 50;
+/** Longest time between two looks of a batch whose URLs are held back, as a share of the retry window. */
+const LONGEST_LOOK_SHARE = 1 / 2;
 
 /**
  * Returns how long a batch goes back to the queue, in milliseconds: until its destination should be done with the work
@@ -18,7 +21,7 @@ export const LOOK_INTERVAL = 50;
  * their owner has chosen: each look is work for the queue, which all destinations share. A batch is promoted if its
  * destination is faster.
  *
- * @param others destinations that may wait for places as well; 0 if the batch waits for its own destination only
+ * @param others destinations that wait for places, this one included; 0 if the batch waits for its own destination only
  */
 export function putBackDelay(queue: DestinationQueue, others: number): number {
   const { destination, putBack, batches } = queue;
@@ -31,6 +34,11 @@ export function putBackDelay(queue: DestinationQueue, others: number): number {
   const delay = Math.max(ahead, least);
   const longest = Math.max(LONGEST_DELAY, destination.retryWindow * LONGEST_DELAY_SHARE, spread);
   return limitedDelay(delay, longest);
+}
+
+/** Returns how long a batch waits if its URLs are held back for `wait` milliseconds, and so many others wait as well. */
+export function lookDelay({ retryWindow }: Destination, others: number, wait: number): number {
+  return Math.max(wait, Math.min(others * LOOK_INTERVAL, retryWindow * LONGEST_LOOK_SHARE));
 }
 
 /**

@@ -658,6 +658,35 @@ describe('the delivery scheduler', () => {
       expect(offer(scheduler, destinations('idle', 8))).toBe(8);
     });
 
+    it('are put back for a second or so, however many destinations have had messages and wait for nothing', async () => {
+      const scheduler = schedule({ jobs: 32 });
+      for (const one of destinations('idle', 5_000)) {
+        const sent = send(scheduler, one, 1);
+        one.answer();
+        await sent;
+      }
+      const healthy = new TestDestination('healthy');
+      expect(offer(scheduler, [...destinations('hanging', 23), healthy])).toBe(24);
+      const delay = scheduler.delayOf(healthy, 1);
+      expect(delay).toBeGreaterThan(0);
+      expect(delay).toBeLessThanOrEqual(1_500);
+    });
+
+    it('are put back for longer the more destinations wait for places, but not if the process ends', () => {
+      jest.useFakeTimers({ now: Date.now() });
+      const scheduler = schedule({ jobs: 32 });
+      const [busy, ...hanging] = destinations('hanging', 24);
+      if (busy === undefined) throw new Error('unreachable');
+      offer(scheduler, [busy, ...hanging]);
+      scheduler.start();
+      for (const one of destinations('waiting', 200)) scheduler.putBack(one, [jobOf(one.id, 1)]);
+      jest.advanceTimersByTime(100);
+      // One of them looks for a place every 50 ms.
+      expect(scheduler.delayOf(busy, 1)).toBeGreaterThanOrEqual(5_000);
+      scheduler.stop();
+      expect(scheduler.delayOf(busy, 1)).toBe(250);
+    });
+
     it('are put back for seconds if requests fail, however few requests end', () => {
       jest.useFakeTimers({ now: Date.now() });
       const scheduler = schedule();
