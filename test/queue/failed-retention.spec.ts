@@ -185,7 +185,7 @@ describeServers('the failed messages of a destination that keeps them for an hou
     return stage.app(options);
   }
 
-  /** Returns a walk through failed jobs while the queue is up, and what puts the messages of a destination into them. */
+  /** Returns a walk through failed jobs while the queue is up, and what puts messages of a destination into them. */
   async function walked(isUp: () => boolean = () => true): Promise<{
     app: AnalyticsApp;
     walk: RetentionWalk;
