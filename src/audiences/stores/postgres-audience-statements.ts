@@ -52,9 +52,16 @@ const OURS = 'EXISTS (SELECT 1 FROM held) AND m.audience = (SELECT id FROM audie
 const until = (parameter: string): string =>
   `clock_timestamp() + ${parameter}::double precision * interval '1 millisecond'`;
 
-/** $1 trait, $2 name, $3 kind, $4 source */
+/**
+ * $1 trait, $2 name, $3 kind, $4 source. Each attempt to insert takes an id, even if the audience exists, and there are
+ * two billion of them. So nothing is inserted if there is nothing to change, as in nearly every call.
+ */
 export const REGISTER = `
-  INSERT INTO ${SCHEMA}.audience AS a (trait, name, kind, source) VALUES ($1, $2, $3, $4)
+  INSERT INTO ${SCHEMA}.audience AS a (trait, name, kind, source)
+  SELECT $1::text, $2::text, $3::text, $4::text WHERE NOT EXISTS (
+    SELECT 1 FROM ${SCHEMA}.audience AS known WHERE known.trait = $1
+      AND NOT (known.name = $2 AND known.kind = $3 AND known.source IS DISTINCT FROM $4)
+  )
   ON CONFLICT (trait) DO UPDATE SET source = excluded.source, earlier_sources = array_remove(
     array_append(array_remove(array_remove(a.earlier_sources, excluded.source), a.source), a.source), NULL)
   WHERE a.name = excluded.name AND a.kind = excluded.kind AND a.source IS DISTINCT FROM excluded.source`;

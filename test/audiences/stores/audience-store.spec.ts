@@ -340,6 +340,17 @@ describeWith('postgres', PostgresServer.installed, 'an audience store on Postgre
     expect((await rowsRead(connection)) - before).toBeLessThan(4 * MANY);
   });
 
+  it('uses up one id for each audience, however many calls are about it', async () => {
+    const connection = await server.createDatabase();
+    const on = await AudiencesOn.open(connection);
+    const { audiences } = on.live();
+    for (const user of ['ann', 'bob', 'ann']) await audiences.add(AUDIENCE.name, user);
+    await audiences.add('VIP', 'ann');
+    const rows = await query(connection, 'SELECT max(id) AS last FROM nestjs_analytics.audience');
+    expect(rows).toEqual([{ last: 2 }]);
+    await on.close();
+  });
+
   it('takes over a lock from before the clock was set back; its former holder gets an error', async () => {
     const connection = await server.createDatabase();
     const on = await AudiencesOn.open(connection);
